@@ -1,0 +1,240 @@
+//! A filter that grows by layers and keeps one error bound over all of them. Not a set of exact keys, and nothing here
+//! removes a key.
+//!
+//! # How the error is split
+//! After Almeida, Baquero, Preguiça and Hutchison, "Scalable Bloom Filters" (Information Processing Letters 101, 2007):
+//! layer i gets the budget `rate · (1 − r) · r^i` with a tightening ratio r below 1. A geometric series: however many
+//! layers there are, the budgets sum to at most `rate`, and a probe of a key that was never inserted meets a false
+//! positive in *any* layer with at most that probability.
+//!
+//! The paper advises r between 0.8 and 0.9 for filters that grow by many layers. Ours are rebuilt into one layer when
+//! layers pile up, so the first few count: [`TIGHTENING_RATIO`] 0.7 costs 12.8 bits a key with one full layer (12.1 at
+//! 0.6, 13.8 at 0.8), 14.9 with four (15.1, 15.2) and 16.8 with six (17.9, 16.4), at 1 % and growth factor 2.
+//!
+//! The layers share one hash without losing independence: a false positive in a layer depends on which *other* keys fell
+//! into the block, and those differ from layer to layer.
+//!
+//! # Who writes where
+//! Inserts go to the newest layer only; sealed layers never change again, so clones share them.
+//!
+//! Invariant: every fingerprint ever inserted is in one of the layers, and layer i was made for a rate of at most its
+//! budget.
+
+use std::sync::Arc;
+
+use crate::error::FilterError;
+use crate::layer::Layer;
+
+/// Ratio of the error budgets of a layer and the one before it.
+pub const TIGHTENING_RATIO: f64 = 0.7;
+
+/// Largest growth factor; beyond, the second or third layer is absurd.
+pub const MAX_GROWTH_FACTOR: f64 = 100.0;
+
+/// What a scalable filter is made for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Highest false-positive rate, over all layers together. Strictly between 0 and 1.
+    pub false_positive_rate: f64,
+    /// Inserts that the first layer is sized for. At least 1.
+    pub initial_capacity: u64,
+    /// Design capacity of a layer over that of the one before it. 1 (all layers alike) to [`MAX_GROWTH_FACTOR`].
+    pub growth_factor: f64,
+}
+
+impl Settings {
+    /// Error budget of layer `index`: the expected false-positive rate that it may reach when full.
+    #[must_use]
+    pub fn budget(&self, index: u32) -> f64 {
+        let tightening = TIGHTENING_RATIO.powi(i32::try_from(index).unwrap_or(i32::MAX));
+        self.false_positive_rate * (1.0 - TIGHTENING_RATIO) * tightening
+    }
+
+    /// Whether a filter can be made of these, memory aside.
+    ///
+    /// # Errors
+    /// [`FilterError::Rate`], [`FilterError::NoCapacity`], [`FilterError::Growth`], or [`FilterError::TooLarge`] when not
+    /// even the first layer is possible.
+    pub fn validate(&self) -> Result<(), FilterError> {
+        let Settings { false_positive_rate: rate, growth_factor: factor, .. } = *self;
+        if !(rate > 0.0 && rate < 1.0) {
+            return Err(FilterError::Rate { rate });
+        }
+        if !(1.0..=MAX_GROWTH_FACTOR).contains(&factor) {
+            return Err(FilterError::Growth { factor });
+        }
+        crate::sizing::blocks_for(self.initial_capacity, self.budget(0)).map(|_| ())
+    }
+
+    /// Design capacity of the layer after one of `capacity`.
+    fn next_capacity(&self, capacity: u64) -> u64 {
+        // a cast from float saturates; layers of that size are refused by the sizing
+        (capacity as f64 * self.growth_factor).ceil() as u64
+    }
+}
+
+/// A growing set of fingerprints that answers *absent* (certain) or *maybe*.
+///
+/// A clone shares the sealed layers and copies the newest one: cheap enough for a checkpoint to take under a lock.
+#[derive(Clone, Debug)]
+pub struct ScalableFilter {
+    settings: Settings,
+    sealed: Vec<Arc<Layer>>,
+    newest: Layer,
+    /// Length of the newest layer at which the next insert first opens another.
+    grow_at: u64,
+}
+
+impl ScalableFilter {
+    /// An empty filter with one layer of the initial capacity.
+    ///
+    /// # Errors
+    /// Those of [`Settings::validate`], and [`FilterError::OutOfMemory`].
+    pub fn new(settings: Settings) -> Result<Self, FilterError> {
+        Self::with_capacity_for(settings, 0)
+    }
+
+    /// An empty filter whose first layer is sized for `items` inserts (or the initial capacity, if that is more): what a
+    /// rebuild fills. The second layer grows from there.
+    ///
+    /// # Errors
+    /// Those of [`Settings::validate`], [`FilterError::TooLarge`] for too many items, and [`FilterError::OutOfMemory`].
+    pub fn with_capacity_for(settings: Settings, items: u64) -> Result<Self, FilterError> {
+        settings.validate()?;
+        let capacity = items.max(settings.initial_capacity);
+        let newest = Layer::new(0, capacity, settings.budget(0))?;
+        Ok(Self::with_newest(settings, Vec::new(), newest))
+    }
+
+    /// The filter that had these layers, oldest first. The last one stays open for inserts until it is full.
+    ///
+    /// `settings` need not be those of the time when the layers were made: other capacities and growth factors, and a
+    /// higher rate, hold for new layers only.
+    ///
+    /// # Errors
+    /// Those of [`Settings::validate`]; [`FilterError::NoLayers`]; [`FilterError::LayerOrder`] when one is missing, and
+    /// [`FilterError::LayerBudget`] when the rate was lowered since: then the bound would not hold, so rebuild.
+    pub fn from_layers(settings: Settings, mut layers: Vec<Layer>) -> Result<Self, FilterError> {
+        settings.validate()?;
+        for (position, layer) in (0..).zip(&layers) {
+            check_place(&settings, position, layer)?;
+        }
+        let newest = layers.pop().ok_or(FilterError::NoLayers)?;
+        let sealed = layers.into_iter().map(Arc::new).collect();
+        Ok(Self::with_newest(settings, sealed, newest))
+    }
+
+    fn with_newest(settings: Settings, sealed: Vec<Arc<Layer>>, newest: Layer) -> Self {
+        Self { settings, sealed, grow_at: newest.design_capacity(), newest }
+    }
+
+    /// Adds a fingerprint to the newest layer, after opening a new one if that is full. From now on
+    /// [`contains`](Self::contains) is true for it.
+    ///
+    /// Constant time, but for the insert that opens a layer: it fills the new blocks with zeros.
+    ///
+    /// When no further layer is possible (beyond [`MAX_BLOCKS`](crate::sizing::MAX_BLOCKS), or no memory) the newest one
+    /// is filled beyond its design: no key is lost, and [`predicted_rate`](Self::predicted_rate) shows the price.
+    #[inline]
+    pub fn insert(&mut self, fingerprint: u128) {
+        if self.newest.len() >= self.grow_at {
+            self.grow();
+        }
+        self.newest.insert(fingerprint);
+    }
+
+    /// False: never inserted, for certain. True: *maybe* inserted.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, fingerprint: u128) -> bool {
+        // newest first: it tends to be the largest, and to hold what is asked for again soon
+        self.newest.contains(fingerprint) || self.sealed.iter().rev().any(|layer| layer.contains(fingerprint))
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let index = self.newest.index() + 1;
+        let capacity = self.settings.next_capacity(self.newest.design_capacity());
+        match Layer::new(index, capacity, self.settings.budget(index)) {
+            Ok(layer) => {
+                let full = std::mem::replace(&mut self.newest, layer);
+                self.sealed.push(Arc::new(full));
+                self.grow_at = capacity;
+            }
+            // not again on every insert: when the layer holds twice as much, memory may be there
+            Err(_) => self.grow_at = self.newest.len().saturating_mul(2),
+        }
+    }
+
+    /// What the filter was made for.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// All layers, oldest first.
+    pub fn layers(&self) -> impl Iterator<Item = &Layer> {
+        self.sealed.iter().map(Arc::as_ref).chain(std::iter::once(&self.newest))
+    }
+
+    /// The layers that never change again, oldest first: all but the newest.
+    #[must_use]
+    pub fn sealed(&self) -> &[Arc<Layer>] {
+        &self.sealed
+    }
+
+    /// The layer that takes the inserts.
+    #[must_use]
+    pub fn newest(&self) -> &Layer {
+        &self.newest
+    }
+
+    /// Number of layers, at least 1.
+    #[must_use]
+    pub fn layer_count(&self) -> usize {
+        self.sealed.len() + 1
+    }
+
+    /// Number of inserts, repeated fingerprints counted each time.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.layers().fold(0, |sum, layer| sum.saturating_add(layer.len()))
+    }
+
+    /// True before the first insert.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.layers().all(Layer::is_empty)
+    }
+
+    /// Size of all layers in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.layers().map(Layer::bytes).sum()
+    }
+
+    /// False-positive rate to expect now of all layers together: 1 − Π(1 − pᵢ).
+    #[must_use]
+    pub fn predicted_rate(&self) -> f64 {
+        // by logarithms, which keep the digits of small rates
+        let log_all_absent: f64 = self.layers().map(|layer| (-layer.predicted_rate()).ln_1p()).sum();
+        // + 0.0: an empty filter has rate 0, not −0
+        -log_all_absent.exp_m1() + 0.0
+    }
+}
+
+fn check_place(settings: &Settings, position: u32, layer: &Layer) -> Result<(), FilterError> {
+    let (index, budget) = (layer.index(), layer.budget());
+    if index != position {
+        return Err(FilterError::LayerOrder { position, found: index });
+    }
+    let allowed = settings.budget(position);
+    // another machine's powers may differ in the last digits
+    if budget > allowed * (1.0 + 1e-9) {
+        return Err(FilterError::LayerBudget { index, budget, allowed });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! `DIR/control.sock`: how `crawld stats` and `crawld seen` talk to a running daemon.
+//!
+//! One JSON object a line each way, on a Unix stream socket that only its owner may connect to (mode 0600):
+//!
+//! | request | reply |
+//! |---|---|
+//! | `{"verb":"stats"}` | the statistics, as in a line of `crawl-statistics.jsonl` |
+//! | `{"verb":"seen","url":"https://…"}` | `{"url":…,"key":…,"seen":true}` |
+//! | anything else | `{"error":NAME,"detail":…}` with NAME one of `too_long`, `malformed`, `unknown_verb`, `bad_url`, `failed` |
+//!
+//! Requests of one connection are answered in order; a connection may ask any number of them.
+//!
+//! Not a network protocol and not authentication: the file's mode is all there is. Invariant: nobody but the owner can
+//! connect at any moment, also not between the making of the socket and the setting of its mode; whatever is sent, the
+//! cost of a line is bounded by [`MAX_LINE_BYTES`].
+
+mod client;
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::future::Future;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+pub use client::{Client, ClientError};
+
+/// Longest line, either way, in bytes: the longest URL with every byte escaped, and room for the rest.
+pub const MAX_LINE_BYTES: usize = 64 * 1024;
+
+/// Connections that are served at a time; more wait.
+const MAX_CONNECTIONS: usize = 32;
+
+/// Longest path of a Unix socket, in bytes, with its NUL left out (`sun_path`, unix(7)).
+const MAX_SOCKET_PATH_BYTES: usize = 107;
+
+/// What a client can ask.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verb", rename_all = "snake_case")]
+pub enum Request {
+    /// The present statistics.
+    Stats,
+    /// Has the crawl seen this URL?
+    Seen {
+        /// The URL, absolute.
+        url: String,
+    },
+}
+
+/// Names of all verbs, for the error that lists them.
+const VERBS: [&str; 2] = ["stats", "seen"];
+
+/// An error as it is replied.
+pub fn error(name: &str, detail: impl ToString) -> Value {
+    json!({ "error": name, "detail": detail.to_string() })
+}
+
+/// A listening socket; its file goes away with it.
+#[derive(Debug)]
+pub struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Socket {
+    /// Listens on `dir/control.sock`, in place of one that a killed process left there. The caller holds the data
+    /// directory, so no living process listens on it.
+    ///
+    /// # Errors
+    /// When the socket cannot be made.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn listen(dir: &Path) -> io::Result<Self> {
+        let path = dir.join("control.sock");
+        // Made in a directory that nobody else can enter, then moved, its mode set, to where it is looked for.
+        let private = dir.join("control.tmp");
+        match fs::remove_dir_all(&private) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        DirBuilder::new().mode(0o700).create(&private)?;
+        let made = private.join("control.sock");
+        let listener = with_short_path(&made, |short| UnixListener::bind(short))?;
+        fs::set_permissions(&made, Permissions::from_mode(0o600))?;
+        fs::rename(&made, &path)?;
+        fs::remove_dir(&private)?;
+        Ok(Self { listener, path })
+    }
+
+    /// Answers clients until dropped.
+    ///
+    /// # Errors
+    /// When the socket itself fails.
+    pub async fn serve<A, F>(self, answer: A) -> io::Result<()>
+    where
+        A: Fn(Request) -> F + Clone + Send + 'static,
+        F: Future<Output = Value> + Send,
+    {
+        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let mut connections = JoinSet::new();
+        loop {
+            let place = Arc::clone(&places).acquire_owned().await.expect("never closed");
+            let (stream, _) = self.listener.accept().await?;
+            let answer = answer.clone();
+            connections.spawn(async move {
+                // A client that breaks off is its own affair.
+                let _ = serve_connection(stream, answer).await;
+                drop(place);
+            });
+            while connections.try_join_next().is_some() {}
+        }
+    }
+}
+
+async fn serve_connection<A, F>(stream: UnixStream, answer: A) -> io::Result<()>
+where
+    A: Fn(Request) -> F,
+    F: Future<Output = Value>,
+{
+    let (read, mut write) = stream.into_split();
+    let mut read = BufReader::new(read);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut bounded = (&mut read).take(MAX_LINE_BYTES as u64 + 1);
+        if bounded.read_until(b'\n', &mut line).await? == 0 {
+            return Ok(());
+        }
+        let too_long = line.len() > MAX_LINE_BYTES;
+        let reply = match parse(&line) {
+            _ if too_long => error("too_long", format!("a request has at most {MAX_LINE_BYTES} bytes")),
+            Ok(request) => answer(request).await,
+            Err(error) => error,
+        };
+        let mut reply = reply.to_string();
+        reply.push('\n');
+        write.write_all(reply.as_bytes()).await?;
+        if too_long {
+            return Ok(()); // where the next request begins is not known
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Result<Request, Value> {
+    let value: Value = serde_json::from_slice(line).map_err(|e| error("malformed", e))?;
+    let verb = value.get("verb").and_then(Value::as_str).unwrap_or_default();
+    if !VERBS.contains(&verb) {
+        return Err(error("unknown_verb", format!("{verb:?} is none of {VERBS:?}")));
+    }
+    serde_json::from_value(value).map_err(|e| error("malformed", e))
+}
+
+/// Calls with the path, or with one through `/proc/self/fd` where a socket address does not hold it.
+fn with_short_path<T>(path: &Path, call: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    if path.as_os_str().len() <= MAX_SOCKET_PATH_BYTES {
+        return call(path);
+    }
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    };
+    let dir = File::open(dir)?;
+    call(&Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(name))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Offers the seeds, and makes the scope from them.
+//!
+//! The data directory remembers all seeds it was ever given (`seeds.txt`), because they are what `scope` is made from: a
+//! restart without seeds goes on with the scope of before, instead of throwing every link away. Remembered seeds are not
+//! offered again.
+//!
+//! Not the reading of seeds files ([`seeds`](crate::seeds)). Invariant: a seed is remembered before it is offered.
+
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+
+use ahash::HashSet;
+use frontier::{Canonical, Found, FoundUrl, Frontier, registrable_domain};
+use tracing::{info, warn};
+use url::Url;
+
+use super::{DaemonError, Plan, blocking};
+use crate::clock::Clock;
+use crate::config::ScopeRules;
+use crate::log_file::LogFile;
+use crate::scope::{Scope, Verdict};
+use crate::seeds::Seed;
+
+/// Seeds offered in one verb.
+const BATCH: usize = 1000;
+
+/// Remembers and offers seeds.
+pub(super) async fn seed(
+    frontier: &Arc<Frontier>,
+    seeds: Vec<Seed>,
+    plan: &Plan,
+    clock: Clock,
+) -> Result<Scope, DaemonError> {
+    let (frontier, rules) = (Arc::clone(frontier), plan.config.scope.clone());
+    let path = plan.dir.join("seeds.txt");
+    let seeded = blocking(move || {
+        let scope = remember(&path, &rules, &seeds).map_err(DaemonError::Log)?;
+        offer(&frontier, &scope, &seeds, clock)?;
+        Ok(scope)
+    });
+    seeded.await?
+}
+
+/// The scope of all seeds, those of earlier runs included.
+fn remember(path: &Path, rules: &ScopeRules, seeds: &[Seed]) -> io::Result<Scope> {
+    let mut log = LogFile::open(path)?;
+    let mut urls = Vec::new();
+    for line in BufReader::new(std::fs::File::open(path)?).lines() {
+        let line = line?;
+        match Url::parse(&line) {
+            Ok(url) => urls.push(url),
+            Err(error) => warn!(file = %path.display(), %line, %error, "a remembered seed is skipped"),
+        }
+    }
+    let mut known: HashSet<String> = urls.iter().map(|url| url.as_str().to_owned()).collect();
+    let mut new_lines = String::new();
+    for seed in seeds.iter().filter(|seed| known.insert(seed.url.as_str().to_owned())) {
+        new_lines.push_str(seed.url.as_str());
+        new_lines.push('\n');
+        urls.push(seed.url.clone());
+    }
+    log.append(new_lines.as_bytes())?;
+    if urls.is_empty() {
+        warn!("no seeds: nothing was given, and nothing is remembered from earlier runs");
+    }
+    Ok(Scope::new(rules, &urls, registrable_domain))
+}
+
+fn offer(frontier: &Frontier, scope: &Scope, seeds: &[Seed], clock: Clock) -> Result<(), frontier::Error> {
+    let mut discovered = 0;
+    for batch in seeds.chunks(BATCH) {
+        let mut found = Found::default();
+        for seed in batch {
+            match Canonical::from_url(seed.url.clone()) {
+                Ok(canonical) => sort(&mut found, scope, canonical, seed),
+                Err(error) => {
+                    warn!(source = %seed.source, url = %seed.url, %error, "a seed cannot be crawled");
+                    found.invalid += 1;
+                }
+            }
+        }
+        discovered += frontier.offer(&found, None, clock.now())?.discovered;
+    }
+    info!(seeds = seeds.len(), new = discovered, "seeds offered");
+    Ok(())
+}
+
+fn sort(found: &mut Found, scope: &Scope, canonical: Canonical, seed: &Seed) {
+    match scope.judge(canonical.url(), canonical.host(), canonical.registrable_domain()) {
+        Verdict::In => found.urls.push(FoundUrl { canonical, depth: 0 }),
+        Verdict::Out(rule) => {
+            warn!(source = %seed.source, url = %seed.url, rule = rule.name(), "a seed is out of scope");
+            found.out_of_scope += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seeds::SeedSource;
+
+    fn seed(url: &str) -> Seed {
+        Seed { url: Url::parse(url).expect("a URL"), source: SeedSource::Argument { position: 1 } }
+    }
+
+    #[test]
+    fn a_restart_without_seeds_keeps_the_scope() {
+        let dir = tempfile::tempdir().expect("a directory for the test");
+        let path = dir.path().join("seeds.txt");
+        let rules = ScopeRules::default();
+        let admits = |seeds: &[Seed], host: &str| {
+            let scope = remember(&path, &rules, seeds).expect("remembered");
+            scope.judge(&format!("http://{host}/"), host, host) == Verdict::In
+        };
+        assert!(!admits(&[], "a.test"));
+        assert!(admits(&[seed("http://a.test/"), seed("http://a.test/")], "a.test"));
+        assert!(admits(&[], "a.test"));
+        assert!(admits(&[seed("http://b.test/x"), seed("http://a.test/")], "a.test"));
+        assert_eq!(std::fs::read_to_string(&path).expect("read"), "http://a.test/\nhttp://b.test/x\n");
+    }
+}

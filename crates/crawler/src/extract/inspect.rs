@@ -1,0 +1,69 @@
+//! The links of a file as JSON lines, for `crawld inspect links`.
+//!
+//! Invariant: one line per different link, with at least `url`, `tag`, `attr` and `rel`.
+
+use super::{Extractor, Settings};
+use serde::Serialize;
+use std::io::{self, Write};
+use url::Url;
+
+#[derive(Serialize)]
+struct Line<'a> {
+    url: Option<&'a str>,
+    tag: &'static str,
+    attr: &'static str,
+    rel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// Writes the links of the HTML file `body`, whose address is `base`, to `out`: fragments
+/// kept, in order of first appearance. A link that is no URL has `url` null, and its text
+/// in `raw` and the reason in `error`.
+///
+/// # Errors
+/// What writing to `out` returns.
+pub fn inspect_links(base: &Url, body: &[u8], out: &mut impl Write) -> io::Result<()> {
+    let settings = Settings { keep_fragments: true, ..Settings::default() };
+    let mut extractor = Extractor::new(base, settings, None);
+    extractor.write(body);
+    let page = extractor.finish();
+    for (link, url) in page.resolve() {
+        let line = Line {
+            url: url.as_ref().ok().map(Url::as_str),
+            tag: link.tag.name(),
+            attr: link.tag.attribute(),
+            rel: link.rel,
+            raw: url.is_err().then_some(link.raw),
+            error: url.as_ref().err().map(ToString::to_string),
+        };
+        serde_json::to_writer(&mut *out, &line)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_json_line_per_link() {
+        let base = Url::parse("http://site.test/dir/page").expect("valid");
+        let body = b"<a href=x#y rel=nofollow><a href='http://['><a href=x#y rel=nofollow><frame src=/f>";
+        let mut out = Vec::new();
+        inspect_links(&base, body, &mut out).expect("a vector takes all");
+        let want = concat!(
+            r#"{"url":"http://site.test/dir/x#y","tag":"a","attr":"href","rel":"nofollow"}"#,
+            "\n",
+            r#"{"url":null,"tag":"a","attr":"href","rel":null,"raw":"http://[","#,
+            r#""error":"invalid IPv6 address"}"#,
+            "\n",
+            r#"{"url":"http://site.test/f","tag":"frame","attr":"src","rel":null}"#,
+            "\n",
+        );
+        assert_eq!(String::from_utf8_lossy(&out), want);
+    }
+}

@@ -1,0 +1,171 @@
+//! Tests of robots.txt rules: tables of files and questions, and hostile files.
+
+use super::*;
+
+fn url(path: &str) -> Url {
+    Url::parse("https://site.test").expect("valid").join(path).expect("joins")
+}
+
+/// Every path marked `+` is allowed and every one marked `-` is not.
+fn check(body: &str, answers: &[&str]) {
+    let robots = Robots::parse("ourbot", body.as_bytes());
+    for answer in answers {
+        let (sign, path) = answer.split_at(1);
+        assert_eq!(robots.allows(&url(path)), sign == "+", "{answer} in {body:?}");
+    }
+}
+
+#[test]
+fn the_group_of_our_name_counts_else_the_star() {
+    check("", &["+/", "+/a"]);
+    check("user-agent: *\ndisallow: /a", &["-/a", "-/ab", "+/b"]);
+    check("user-agent: *\ndisallow: /\nuser-agent: OURBOT/2.0\ndisallow: /a", &["-/a", "+/b"]);
+    check("user-agent: *\ndisallow: /\nuser-agent: ourbot\ndisallow:", &["+/a"]);
+    check("user-agent: ourbot-news\ndisallow: /", &["+/a"]);
+    check("user-agent: other\nuser-agent: ourbot\ndisallow: /a", &["-/a", "+/b"]);
+    check("disallow: /\nuser-agent: other\ndisallow: /", &["+/a"]);
+    check("user-agent: * everyone\ndisallow: /a", &["-/a"]);
+}
+
+#[test]
+fn groups_of_our_name_are_merged() {
+    check(
+        "user-agent: ourbot\ndisallow: /a\n\nuser-agent: other\ndisallow: /b\n\n\
+         user-agent: ourbot\ndisallow: /c",
+        &["-/a", "+/b", "-/c"],
+    );
+    // Lines that are no rules do not end a group.
+    check(
+        "user-agent: ourbot\nsitemap: http://site.test/s.xml\ncrawl-delay: 1\n\
+         user-agent: other\ndisallow: /a",
+        &["-/a"],
+    );
+}
+
+#[test]
+fn the_longest_pattern_decides_and_allow_wins_a_tie() {
+    check(
+        "user-agent: *\ndisallow: /a\nallow: /a/public\ndisallow: /a/public/not",
+        &["-/a/x", "+/a/public/x", "-/a/public/not/x"],
+    );
+    check("user-agent: *\ndisallow: /a\nallow: /a", &["+/a"]);
+    check("user-agent: *\nallow: /a\ndisallow: /*.php", &["-/a/b.php", "+/a/b"]);
+    check("user-agent: *\ndisallow: /\nallow: /d/index.html", &["+/d/", "+/d/index.html", "-/d/x"]);
+}
+
+#[test]
+fn stars_and_dollars() {
+    check("user-agent: *\ndisallow: /*.gif$", &["-/x.gif", "+/x.gif?q", "-/a.gif.gif"]);
+    check("user-agent: *\ndisallow: /a*b*c", &["-/abc", "-/a/b/c/d", "+/acb"]);
+    check("user-agent: *\ndisallow: /a$", &["-/a", "+/ab", "+/"]);
+    check("user-agent: *\ndisallow: *secret", &["-/a/secret", "+/a"]);
+    check("user-agent: *\ndisallow: /a$b", &["-/a$bc", "+/a"]);
+    check("user-agent: *\ndisallow: /*ab$", &["-/abab", "+/aba"]);
+    check("user-agent: *\ndisallow: /ab*b$", &["+/ab", "-/abb"]);
+}
+
+#[test]
+fn queries_case_and_escapes() {
+    check("user-agent: *\ndisallow: /p?id=", &["-/p?id=1", "+/p?x", "+/P?id=1"]);
+    check("user-agent: *\ndisallow: /\u{e9}", &["-/\u{e9}", "-/%C3%A9", "-/%c3%a9"]);
+    check("user-agent: *\ndisallow: /%c3%a9", &["-/\u{e9}"]);
+    check("user-agent: *\ndisallow: /a%2fb", &["-/a%2Fb", "+/a/b"]);
+    check("user-agent: *\ndisallow: /%7ea", &["-/~a", "-/%7Ea"]);
+    check("user-agent: *\ndisallow: /~a", &["-/%7ea"]);
+    check("user-agent: *\ndisallow: /\nallow: /%61", &["-/a", "+/%61"]);
+    check("user-agent: *\ndisallow: /a<b", &["-/a<b", "-/a%3cb"]);
+    check("user-agent: *\ndisallow: /100%x%zz%4", &["-/100%x%zz%4", "+/100"]);
+    check("user-agent: *\ndisallow: /%2a", &["-/*", "+/a"]);
+}
+
+#[test]
+fn sloppy_files_are_understood() {
+    check("\u{feff}User-Agent: *\r\nDisalow: /a # private\r\n\r\n", &["-/a"]);
+    check("useragent: *\rdisallow /a\r", &["-/a"]);
+    check("  user-agent: *\n\tdisallow /a", &["-/a"]);
+    check("<html>\nuser-agent: *\n<br>\ndisallow: /a", &["-/a"]);
+    check("user-agent: *\0disallow: /a\0\0", &["-/a"]);
+}
+
+#[test]
+fn crawl_delays() {
+    let check = |body: &str, want: Option<f64>| {
+        let robots = Robots::parse("ourbot", body.as_bytes());
+        assert_eq!(robots.crawl_delay(), want.map(Duration::from_secs_f64), "{body:?}");
+    };
+    check("user-agent: *\ncrawl-delay: 2.5", Some(2.5));
+    check("user-agent: *\ndisallow: /a", None);
+    check("user-agent: *\ncrawl-delay: 9\nuser-agent: ourbot\ncrawl-delay: 1", Some(1.0));
+    check("user-agent: *\ncrawl-delay: 9\nuser-agent: ourbot\ndisallow: /", None);
+    check("user-agent: ourbot\ncrawl-delay: -1\nuser-agent: x\ncrawl-delay: 3", None);
+    check("crawl-delay: 7\nuser-agent: *\ndisallow: /", Some(7.0));
+    for hostile in ["nan", "inf", "-inf", "1e400", "1e300", "word", ""] {
+        check(&format!("user-agent: *\ncrawl-delay: {hostile}"), None);
+    }
+}
+
+#[test]
+fn sitemaps_of_all_groups_are_kept() {
+    let body = b"sitemap: https://a.test/1.xml\nuser-agent: other\nSiteMap: /2.xml";
+    let robots = Robots::parse("ourbot", body);
+    assert_eq!(robots.sitemaps(), ["https://a.test/1.xml", "/2.xml"]);
+}
+
+#[test]
+fn statuses() {
+    let check = |status, want| assert_eq!(from_status(status), want, "{status}");
+    check(200, Availability::Parse);
+    check(301, Availability::AllowAll);
+    check(404, Availability::AllowAll);
+    check(429, Availability::AllowAll);
+    check(500, Availability::Unreachable);
+    check(503, Availability::Unreachable);
+    check(999, Availability::Unreachable);
+}
+
+#[test]
+fn products() {
+    let check = |agent, want| assert_eq!(product_token(agent), want);
+    check("crawld/0.1 (+https://site.test/bot)", "crawld");
+    check("My_Bot-X", "My_Bot-X");
+    check("", "");
+}
+
+#[test]
+fn what_lies_beyond_the_limit_is_ignored() {
+    let mut body = b"user-agent: *\ndisallow: /a\n".to_vec();
+    body.resize(MAX_BYTES, b'\n');
+    body.extend_from_slice(b"disallow: /b\n");
+    let robots = Robots::parse("ourbot", &body);
+    assert!(!robots.allows(&url("/a")));
+    assert!(robots.allows(&url("/b")));
+}
+
+#[test]
+fn hostile_files_are_cheap() {
+    let mut long_line = b"user-agent: *\ndisallow: /".to_vec();
+    long_line.extend("\u{20ac}".repeat(20_000).as_bytes());
+    long_line.extend_from_slice(b"\ndisallow: /b");
+    let robots = Robots::parse("ourbot", &long_line);
+    assert!(!robots.allows(&url("/b")));
+
+    let stars = format!("user-agent: *\ndisallow: /{}b", "*a".repeat(8_000));
+    let robots = Robots::parse("ourbot", stars.as_bytes());
+    assert!(robots.allows(&url(&format!("/{}", "a".repeat(7_999)))));
+
+    let many = "disallow: /*x\n".repeat(30_000);
+    let robots = Robots::parse("ourbot", format!("user-agent: *\n{many}").as_bytes());
+    assert!(robots.allows(&url("/a")));
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_have_an_answer(
+        body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300),
+        lines in "(user-agent: [*a]|(dis)?allow: [/*$%a\u{e9}]{0,6}|crawl-delay: [0-9e.]{1,4}|\\PC{0,9}|\n|\r){0,20}",
+    ) {
+        for body in [&body[..], lines.as_bytes()] {
+            Robots::parse("a", body).allows(&url("/a%c3?b"));
+        }
+    }
+}

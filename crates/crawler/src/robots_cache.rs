@@ -1,0 +1,138 @@
+//! Which robots rules are known, per origin, and that they are asked for once.
+//!
+//! Not the asking (the worker does that under a lease) and not the rules ([`robots`](crate::robots)). Invariant: of all
+//! workers that need the rules of one origin at the same time, one asks and the others wait for its answer; memory is
+//! bounded by [`MAX_ORIGINS`].
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ahash::{HashMap, HashMapExt};
+use frontier::Millis;
+use tokio::sync::OnceCell;
+
+use crate::robots::Robots;
+
+/// How long an answer holds: RFC 9309, section 2.4, asks for no more than a day.
+pub const TTL: Duration = Duration::from_secs(24 * 3600);
+
+/// Origins kept; beyond, the one known longest goes. Most files have a few hundred bytes of rules.
+pub const MAX_ORIGINS: usize = 100_000;
+
+/// What asking for robots.txt came to.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The rules; `None` when the host could not be asked, so that nothing may be fetched.
+    pub rules: Option<Arc<Robots>>,
+    /// From when on the answer no longer holds.
+    pub expires: Millis,
+}
+
+/// A place for one answer: empty until somebody has asked.
+pub type Cell = Arc<OnceCell<Answer>>;
+
+/// All places.
+#[derive(Debug)]
+pub struct RobotsCache {
+    max_origins: usize,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    cells: HashMap<Box<str>, Cell>,
+    /// Every origin of `cells` once, in the order in which they came.
+    order: VecDeque<Box<str>>,
+}
+
+impl RobotsCache {
+    /// An empty cache that keeps so many origins.
+    pub fn new(max_origins: usize) -> Self {
+        let known = Known { cells: HashMap::new(), order: VecDeque::new() };
+        Self { max_origins: max_origins.max(1), known: Mutex::new(known) }
+    }
+
+    /// The place for an origin (scheme, host and port, in one spelling): with an answer that holds at `now`, being
+    /// asked for, or empty.
+    pub fn cell(&self, origin: &str, now: Millis) -> Cell {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cell) = known.cells.get_mut(origin) {
+            if cell.get().is_some_and(|answer| answer.expires <= now) {
+                *cell = Cell::default();
+            }
+            return Arc::clone(cell);
+        }
+        if known.order.len() >= self.max_origins
+            && let Some(oldest) = known.order.pop_front()
+        {
+            known.cells.remove(&oldest);
+        }
+        let cell = Cell::default();
+        known.cells.insert(origin.into(), Arc::clone(&cell));
+        known.order.push_back(origin.into());
+        cell
+    }
+
+    /// Origins in the cache.
+    pub fn len(&self) -> usize {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).cells.len()
+    }
+
+    /// Whether it has no origin.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(cell: &Cell, expires: Millis) {
+        cell.set(Answer { rules: None, expires }).expect("nobody has answered");
+    }
+
+    #[test]
+    fn an_answer_holds_until_it_expires() {
+        let cache = RobotsCache::new(10);
+        let first = cache.cell("http://a.test", 0);
+        assert!(Arc::ptr_eq(&first, &cache.cell("http://a.test", 1_000)), "being asked for is not expired");
+        answer(&first, 500);
+        assert!(Arc::ptr_eq(&first, &cache.cell("http://a.test", 499)));
+        let second = cache.cell("http://a.test", 500);
+        assert!(!Arc::ptr_eq(&first, &second) && second.get().is_none());
+        assert!(cache.cell("https://a.test", 0).get().is_none(), "another scheme is another origin");
+    }
+
+    #[test]
+    fn the_oldest_goes_when_it_is_full() {
+        let cache = RobotsCache::new(2);
+        for origin in ["a", "b"] {
+            answer(&cache.cell(origin, 0), 10);
+        }
+        answer(&cache.cell("a", 10), 20); // asked again: still the oldest
+        answer(&cache.cell("c", 10), 20);
+        assert_eq!(cache.len(), 2);
+        assert!(cache.cell("c", 11).get().is_some());
+        assert!(cache.cell("a", 11).get().is_none(), "gone, and made anew in place of b");
+        assert_eq!(cache.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn one_asks_and_the_others_wait() {
+        let cache = RobotsCache::new(2);
+        let asked = std::sync::atomic::AtomicU32::new(0);
+        let ask = async || {
+            let cell = cache.cell("http://a.test", 0);
+            let asking = cell.get_or_init(async || {
+                asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                tokio::task::yield_now().await;
+                Answer { rules: None, expires: 9 }
+            });
+            asking.await.expires
+        };
+        assert_eq!(tokio::join!(ask(), ask(), ask()), (9, 9, 9));
+        assert_eq!(asked.into_inner(), 1);
+    }
+}

@@ -1,0 +1,207 @@
+//! A page's journey, from its lease to the end of its lease. Read [`journey`] from top to bottom.
+//!
+//! Not here: which page comes next and when (the frontier decides, the [`daemon`](crate::daemon) asks it). Invariant:
+//! each lease ends in exactly one verb, `complete` or `give_back`, whatever the site does; every request that was made
+//! is in the tally of that verb. A lease that is dropped instead (a panic) gives its URL back by itself.
+
+mod links;
+mod page;
+mod rules;
+#[cfg(test)]
+mod tests;
+mod trip;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use frontier::{Completion, Found, Frontier, Health, HostReport, Lease, Outcome};
+use governor::DefaultDirectRateLimiter;
+use tokio::sync::watch;
+use url::Url;
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::crawl_log::{Entry, Line, Sender, annotate};
+use crate::fetch::Fetch;
+use crate::fetch_code;
+use crate::fields::Fields;
+use crate::robots_cache::RobotsCache;
+use crate::scope::Scope;
+
+use rules::Rules;
+use trip::Trip;
+
+/// Leases in a row without an outcome after which a page counts as one that kills the process.
+///
+/// Kills from outside (an operator, a machine that goes down) count too, so it is more than a handful.
+pub const MAX_UNFINISHED: u16 = 10;
+
+/// What all workers share.
+pub struct Crawl<F> {
+    /// How to crawl.
+    pub config: Config,
+    /// Whom the workers tell.
+    pub frontier: Arc<Frontier>,
+    /// The network.
+    pub fetch: F,
+    /// Which URLs belong to the crawl.
+    pub scope: Scope,
+    /// What else to take from pages.
+    pub fields: Fields,
+    /// Robots rules known.
+    pub robots: RobotsCache,
+    /// The whole crawl's limit; `None` when there is none.
+    pub limiter: Option<DefaultDirectRateLimiter>,
+    /// The time.
+    pub clock: Clock,
+    /// Where lines for `crawl.log` go.
+    pub log: Sender,
+    /// URLs with a final response, those of earlier runs included.
+    pub fetched: AtomicU64,
+    /// Whether requests may be made.
+    pub orders: watch::Receiver<Orders>,
+}
+
+/// What the workers are told. Only ever goes forward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Orders {
+    /// Work.
+    Work,
+    /// Finish the open request and start no other.
+    Finish,
+    /// Give up the open request.
+    GiveUp,
+}
+
+impl<F> Crawl<F> {
+    fn is_stopping(&self) -> bool {
+        *self.orders.borrow() != Orders::Work
+    }
+}
+
+/// What came of a page.
+#[derive(Debug)]
+struct Visit {
+    outcome: Outcome,
+    /// `None` when no request was made.
+    host: Option<HostReport>,
+    /// HTTP status or negative code.
+    status: i32,
+    /// Decoded body bytes.
+    bytes: u64,
+    content_type: Option<String>,
+    found: Found,
+    /// Fields as a JSON line.
+    fields: Option<String>,
+    notes: Vec<Cow<'static, str>>,
+}
+
+impl Visit {
+    /// A page that was not asked for, and why.
+    fn not_made(outcome: Outcome, status: i32, why: &'static str) -> Self {
+        Self {
+            outcome,
+            host: None,
+            status,
+            bytes: 0,
+            content_type: None,
+            found: Found::default(),
+            fields: None,
+            notes: vec![why.into()],
+        }
+    }
+}
+
+/// Fetches one leased page and tells the frontier what became of it.
+///
+/// The dispatcher has waited for the whole crawl's limit before it took the lease; further requests wait here.
+///
+/// # Errors
+/// What the frontier's verbs fail with: the crawl cannot go on.
+pub async fn journey<F: Fetch>(crawl: &Crawl<F>, lease: Lease) -> Result<(), frontier::Error> {
+    let mut orders = crawl.orders.clone();
+    let Ok(url) = Url::parse(lease.url()) else {
+        let outcome = Outcome::Excluded { code: code(fetch_code::UNFETCHABLE) };
+        let visit = Visit::not_made(outcome, fetch_code::UNFETCHABLE, "bad_url");
+        return close(crawl, lease, &Trip::new(crawl), visit).await;
+    };
+    let mut trip = Trip::new(crawl);
+    let came_to = tokio::select! {
+        biased;
+        came_to = visit(&mut trip, &lease, url) => came_to,
+        _ = orders.wait_for(|orders| *orders == Orders::GiveUp) => {
+            Err(trip.asked().then(|| trip.report(Health::Answered)))
+        }
+    };
+    match came_to {
+        Ok(visit) => close(crawl, lease, &trip, visit).await,
+        Err(report) => crawl.frontier.give_back(lease, report, trip.tally, crawl.clock.now()),
+    }
+}
+
+/// The steps of a page that is not given up. `Err`: the URL goes back into its queue, with this report of its host.
+async fn visit<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: Url) -> Result<Visit, Option<HostReport>> {
+    // 1. Has it killed the process again and again?
+    if lease.unfinished() >= MAX_UNFINISHED {
+        let outcome = Outcome::Failed { code: code(fetch_code::TOO_MANY_RETRIES), transient: false };
+        return Ok(Visit::not_made(outcome, fetch_code::TOO_MANY_RETRIES, "never_finished"));
+    }
+    // 2. What does the host's robots.txt say? Asked for under this lease when it is not known; the page then waits the
+    //    host's delay like any next request.
+    let robots = match rules::of_host(trip, &url).await {
+        Rules::Known(robots) => robots,
+        Rules::Later(report) => return Err(report),
+    };
+    if !robots.allows(&url) {
+        let host = trip.asked().then(|| trip.report(Health::Answered));
+        let denied = Visit::not_made(Outcome::RobotsDenied, fetch_code::ROBOTS_DENIED, "robots_denied");
+        return Ok(Visit { host, ..denied });
+    }
+    // 3. The page itself, its links and fields, while it arrives.
+    Ok(page::fetch(trip, lease, url, &robots).await)
+}
+
+/// Ends the lease: outcome, host and all URLs found in one verb, then the line for the log.
+async fn close<F: Fetch>(
+    crawl: &Crawl<F>,
+    lease: Lease,
+    trip: &Trip<'_, F>,
+    visit: Visit,
+) -> Result<(), frontier::Error> {
+    let line = Line {
+        at: crawl.clock.now(),
+        status: visit.status,
+        bytes: visit.bytes,
+        url: trip.last_hop().unwrap_or(lease.url()),
+        depth: lease.depth(),
+        referrer: lease.referrer(),
+        content_type: visit.content_type.as_deref(),
+        duration_ms: trip.duration_ms(),
+    };
+    let (mut line, mut notes, attempt) = (line.text(), visit.notes, lease.attempt());
+    let completion = Completion { outcome: visit.outcome, host: visit.host, tally: trip.tally, found: &visit.found };
+    let completed = crawl.frontier.complete(lease, &completion, crawl.clock.now())?;
+    let is_response = matches!(visit.outcome, Outcome::Fetched { .. } | Outcome::TryAgain { .. });
+    if is_response && !completed.requeued {
+        crawl.fetched.fetch_add(1, Ordering::Relaxed);
+    }
+    if attempt > 1 {
+        notes.push(format!("retry_{}", attempt - 1).into());
+    }
+    if completed.requeued {
+        notes.push("requeued".into());
+    }
+    if completed.discovered > 0 {
+        notes.push(format!("new_{}", completed.discovered).into());
+    }
+    annotate(&mut line, &notes);
+    // Without a writer the daemon is already ending, for the writer's error.
+    let _ = crawl.log.send(Entry { sequence: completed.sequence, line, fields: visit.fields }).await;
+    Ok(())
+}
+
+/// A code as the frontier keeps it.
+fn code(code: i32) -> i16 {
+    i16::try_from(code).expect("all codes are above -32768")
+}

@@ -1,0 +1,61 @@
+//! From the links of a page to candidates for the frontier: made one, judged, counted.
+//!
+//! Not the seen-test. Invariant: each link of the page is in exactly one field of [`Found`], so that the books balance.
+
+use std::time::Duration;
+
+use encoding_rs::Encoding;
+use frontier::{Canonical, Found, FoundUrl};
+use serde_json::Value;
+use url::Url;
+
+use super::Crawl;
+use crate::charset;
+use crate::extract::Page;
+use crate::fields::Fields;
+use crate::scope::{Scope, Verdict};
+
+/// How long the tree of one page may take: three times what 10 MiB of well-meant HTML take at 30 MB/s. A worker thread is
+/// busy with it all the while.
+const MAX_FIELDS_TIME: Duration = Duration::from_secs(1);
+
+/// Sorts the links of a page that is `depth` links from a seed.
+pub(super) fn found<F>(crawl: &Crawl<F>, depth: u16, page: &Page) -> Found {
+    let depth = depth.saturating_add(1);
+    let too_deep = u32::from(depth) > crawl.config.crawl.max_depth;
+    let mut found = Found {
+        urls: Vec::with_capacity(if too_deep { 0 } else { page.link_count() }),
+        page_duplicates: page.page_duplicates,
+        invalid: page.too_long,
+        refused: page.over_cap,
+        out_of_scope: 0,
+    };
+    for (_, url) in page.resolve() {
+        let canonical = url.ok().and_then(|url| Canonical::from_url(url).ok());
+        match canonical {
+            None => found.invalid += 1,
+            Some(canonical) => match judge(&crawl.scope, &canonical) {
+                Verdict::Out(_) => found.out_of_scope += 1,
+                Verdict::In if too_deep => found.refused += 1,
+                Verdict::In => found.urls.push(FoundUrl { canonical, depth }),
+            },
+        }
+    }
+    found
+}
+
+/// Whether a URL belongs to the crawl.
+pub(super) fn judge(scope: &Scope, canonical: &Canonical) -> Verdict {
+    scope.judge(canonical.url(), canonical.host(), canonical.registrable_domain())
+}
+
+/// The fields of a page as one JSON line: `url`, then the configured names. `None` when the page is not worth the time.
+pub(super) fn fields_line(fields: &Fields, url: &Url, label: Option<&str>, body: &[u8]) -> Option<String> {
+    let (encoding, bom_bytes): (&'static Encoding, usize) = charset::sniff(label, body);
+    let (html, _) = encoding.decode_without_bom_handling(&body[bom_bytes..]);
+    let mut line = fields.extract(&html, MAX_FIELDS_TIME).ok()?;
+    line.insert("url".to_owned(), Value::from(url.as_str()));
+    let mut line = Value::Object(line).to_string();
+    line.push('\n');
+    Some(line)
+}

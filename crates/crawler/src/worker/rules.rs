@@ -1,0 +1,158 @@
+//! What robots.txt allows on a host: from memory, or asked for under the lease at hand (RFC 9309).
+//!
+//! Not the parsing ([`robots`](crate::robots)) and not the memory ([`robots_cache`](crate::robots_cache)). Invariant: a
+//! page is fetched only after the rules of its origin were asked for and an answer came; a host that does not answer
+//! keeps its URLs in the queue.
+
+use std::sync::Arc;
+
+use frontier::{Health, HostReport};
+use url::{Position, Url};
+
+use super::trip::Trip;
+use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
+use crate::politeness;
+use crate::robots::{self, Availability, Robots};
+use crate::robots_cache::{Answer, TTL};
+
+/// Redirects of robots.txt that are followed, also to other hosts (RFC 9309, section 2.3.1.2: at least five).
+const MAX_REDIRECTS: u32 = 5;
+
+/// What is known of an origin's rules.
+pub(super) enum Rules {
+    /// The page may be judged by them, and asked for now.
+    Known(Arc<Robots>),
+    /// The page has to wait: its host was just asked, with this report, or cannot be asked.
+    Later(Option<HostReport>),
+}
+
+/// The rules for a page.
+pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url) -> Rules {
+    let crawl = trip.crawl;
+    if !crawl.config.politeness.obey_robots {
+        return Rules::Known(Arc::default());
+    }
+    let cell = crawl.robots.cell(&url[..Position::BeforePath], crawl.clock.now());
+    let mut health = None;
+    let ask = async || {
+        let (answer, says) = ask(trip, url).await;
+        health = Some(says);
+        answer
+    };
+    let rules = cell.get_or_init(ask).await.rules.clone();
+    if let Some(rules) = &rules {
+        trip.delay_ms = politeness::delay_ms(&crawl.config.politeness, rules.crawl_delay());
+    }
+    let report = health.filter(|_| trip.asked()).map(|health| trip.report(health));
+    match rules {
+        None => Rules::Later(report),
+        // Just asked: the page waits like any next request of this host. Without a delay it need not, unless the crawl is
+        // being stopped.
+        Some(_) if report.is_some_and(|report| has_to_rest(&report)) || (report.is_some() && crawl.is_stopping()) => {
+            Rules::Later(report)
+        }
+        Some(rules) => Rules::Known(rules),
+    }
+}
+
+fn has_to_rest(report: &HostReport) -> bool {
+    report.delay_ms > 0 || report.health != Health::Answered
+}
+
+/// Asks for robots.txt, and says what the answer tells of the host's health.
+async fn ask<F: Fetch>(trip: &mut Trip<'_, F>, page: &Url) -> (Answer, Health) {
+    let mut url = page.clone();
+    url.set_path("/robots.txt");
+    url.set_query(None);
+    url.set_fragment(None);
+    for hop in 0..=MAX_REDIRECTS {
+        if hop > 0 {
+            trip.rest().await;
+        }
+        let request = Request { max_body_bytes: Some(robots::MAX_BYTES as u64), ..Request::new(&url) };
+        let mut exchange = match trip.start(request).await {
+            Ok(exchange) => exchange,
+            // Not asked for, by our own rule: the page itself will meet the same rule and be excluded by it.
+            Err(error) if error.excluded() && hop == 0 => return (allow_all(trip, 0), Health::Answered),
+            // A redirect to where we do not go leads to no rules.
+            Err(error) if error.excluded() => return (allow_all(trip, TTL_MS), Health::Answered),
+            Err(_) => return (unreachable(trip), Health::Failing),
+        };
+        let Some(target) = redirect_target(exchange.head(), &url) else {
+            return read(trip, exchange).await;
+        };
+        exchange.drain(DRAIN_BYTES).await;
+        trip.tally.bytes += exchange.body_bytes();
+        url = target;
+    }
+    (allow_all(trip, TTL_MS), Health::Answered)
+}
+
+const TTL_MS: u64 = TTL.as_millis() as u64;
+
+/// Takes a final answer by its status.
+async fn read<F: Fetch>(trip: &mut Trip<'_, F>, mut exchange: Exchange<F::Body>) -> (Answer, Health) {
+    let health = health_of_response(exchange.head(), trip.crawl.clock.now());
+    match robots::from_status(exchange.head().status) {
+        Availability::Parse => {
+            let mut body = Vec::new();
+            let ended = loop {
+                match exchange.chunk().await {
+                    Ok(Some(piece)) => body.extend_from_slice(piece.as_ref()),
+                    Ok(None) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            trip.tally.bytes += exchange.body_bytes();
+            match ended {
+                Ok(()) => {
+                    let product = robots::product_token(&trip.crawl.config.crawl.user_agent);
+                    (answer(trip, Robots::parse(product, &body), TTL_MS), health)
+                }
+                Err(_) => (unreachable(trip), Health::Failing),
+            }
+        }
+        availability => {
+            exchange.drain(DRAIN_BYTES).await;
+            trip.tally.bytes += exchange.body_bytes();
+            match availability {
+                Availability::Unreachable if health == Health::Answered => (unreachable(trip), Health::Failing),
+                Availability::Unreachable => (unreachable(trip), health),
+                _ => (allow_all(trip, TTL_MS), health),
+            }
+        }
+    }
+}
+
+fn answer<F: Fetch>(trip: &Trip<'_, F>, rules: Robots, ttl_ms: u64) -> Answer {
+    Answer { rules: Some(Arc::new(rules)), expires: trip.crawl.clock.now().saturating_add(ttl_ms) }
+}
+
+fn allow_all<F: Fetch>(trip: &Trip<'_, F>, ttl_ms: u64) -> Answer {
+    answer(trip, Robots::allow_all(), ttl_ms)
+}
+
+/// Holds for those who wait for it now; the next lease of the host, after its rest, asks again.
+fn unreachable<F: Fetch>(trip: &Trip<'_, F>) -> Answer {
+    Answer { rules: None, expires: trip.crawl.clock.now() + 1 }
+}
+
+/// Where a redirect with a usable target leads.
+pub(super) fn redirect_target(head: &Head, from: &Url) -> Option<Url> {
+    let location = head.location.as_deref().filter(|_| head.is_redirect())?;
+    from.join(location).ok()
+}
+
+/// What a response says of its host: 429 and 503 ask for rest, for as long as they say.
+pub(super) fn health_of_response(head: &Head, now: frontier::Millis) -> Health {
+    if !matches!(head.status, 429 | 503) {
+        return Health::Answered;
+    }
+    let named = head.retry_after.as_deref().and_then(|value| politeness::retry_after_ms(value, now));
+    named.map_or(Health::Failing, Health::RetryAfter)
+}
+
+/// What a failure says of its host: no answer asks for rest, a bad answer is one.
+pub(super) fn health_of(error: FetchError) -> Health {
+    if error.transient() { Health::Failing } else { Health::Answered }
+}

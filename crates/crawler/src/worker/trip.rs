@@ -1,0 +1,103 @@
+//! The requests made under one lease: limited, counted, timed.
+//!
+//! Not what they are for. Invariant: every request that left is in the tally once, and its status, if one came, once.
+
+use std::time::Duration;
+
+use frontier::{Health, HostReport, Tally};
+use tokio::time::Instant;
+use url::Url;
+
+use super::Crawl;
+use crate::fetch::{Exchange, Fetch, FetchError, Request};
+
+/// The requests of one lease so far.
+pub(super) struct Trip<'a, F> {
+    pub crawl: &'a Crawl<F>,
+    pub tally: Tally,
+    /// The host's delay as far as it is known, in milliseconds.
+    pub delay_ms: u64,
+    /// When the page itself was first asked for.
+    page_started: Option<Instant>,
+    /// The URL asked for last, where it is not the lease's.
+    hop: Option<Url>,
+    /// The dispatcher has waited for the whole crawl's limit on behalf of the first request.
+    is_first: bool,
+}
+
+impl<'a, F: Fetch> Trip<'a, F> {
+    pub fn new(crawl: &'a Crawl<F>) -> Self {
+        Self {
+            crawl,
+            tally: Tally::default(),
+            delay_ms: crawl.config.politeness.delay_ms,
+            page_started: None,
+            hop: None,
+            is_first: true,
+        }
+    }
+
+    /// Makes a request, when the whole crawl's limit lets it.
+    pub async fn start(&mut self, request: Request<'_>) -> Result<Exchange<F::Body>, FetchError> {
+        let is_first = std::mem::replace(&mut self.is_first, false);
+        if let Some(limiter) = self.crawl.limiter.as_ref().filter(|_| !is_first) {
+            limiter.until_ready().await;
+        }
+        // Counted before the answer, since giving up drops the future; taken back if the guard kept it from leaving.
+        self.tally.fetches += 1;
+        let started = self.crawl.fetch.start(&request).await;
+        match &started {
+            Ok(exchange) => self.count_status(exchange.head().status),
+            Err(error) if error.excluded() => self.tally.fetches -= 1,
+            Err(_) => {}
+        }
+        started
+    }
+
+    fn count_status(&mut self, status: u16) {
+        if let Some(count) = usize::from(status / 100).checked_sub(2).and_then(|i| self.tally.statuses.get_mut(i)) {
+            *count += 1;
+        }
+    }
+
+    /// Starts the clock of the page itself.
+    pub fn begin_page(&mut self) {
+        self.page_started = Some(Instant::now());
+    }
+
+    /// Goes on to a redirect's target: its host, like any, first rests.
+    pub async fn hop_to(&mut self, url: Url) {
+        self.hop = Some(url);
+        self.rest().await;
+    }
+
+    /// The URL of the last hop, after a redirect that was followed.
+    pub fn last_hop(&self) -> Option<&str> {
+        self.hop.as_ref().map(Url::as_str)
+    }
+
+    /// Waits the host's delay between two requests under one lease.
+    pub async fn rest(&self) {
+        if self.delay_ms > 0 {
+            tokio::time::sleep(Duration::from_millis(self.delay_ms)).await;
+        }
+    }
+
+    /// Whether any request was made.
+    pub fn asked(&self) -> bool {
+        self.tally.fetches > 0
+    }
+
+    /// A report of the host as of now.
+    pub fn report(&self, health: Health) -> HostReport {
+        // The clock cuts off what has begun of a millisecond. Where there is a delay it counts in full, so that no gap is
+        // shorter than the delay.
+        let ended = self.crawl.clock.now() + u64::from(self.delay_ms > 0);
+        HostReport { ended, delay_ms: self.delay_ms, health }
+    }
+
+    /// Milliseconds since the page was asked for; 0 when it was not.
+    pub fn duration_ms(&self) -> u64 {
+        self.page_started.map_or(0, |started| u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,463 @@
+//! The journal: append-only segments of numbered events, group-committed. The one file that names its file system.
+//!
+//! Four verbs: [`Journal::append`] puts an event into the buffer and numbers it, a background thread writes the buffer
+//! and calls `fdatasync` every commit interval; [`Journal::open`] reads all events from a sequence on; [`Journal::trim`]
+//! deletes segments that nobody needs; [`Journal::wait_durable`] waits. It knows nothing of what an event means.
+//!
+//! On disk a segment is a header and *commits*, each what one `fdatasync` made durable:
+//!
+//! ```text
+//! segment = "CRAWLJ01" first_sequence:u64  *commit            ; file name: first sequence, 20 digits, ".journal"
+//! commit  = marker:u32 length:u32 crc32:u32 first_sequence:u64 count:u32  *( event_length:u32 event )
+//! ```
+//!
+//! All numbers are little-endian; `crc32` covers everything after itself, `length` counts the bytes after the commit's
+//! header. A commit is whole or not there. One that is not whole was never synced *if nothing comes after it*: that torn
+//! tail is cut off. A whole commit after a bad one means that synced data was lost: a loud error, never skipped.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::error::{Error, IoContext};
+
+const MAGIC: &[u8; 8] = b"CRAWLJ01";
+const SEGMENT_HEADER: usize = 16;
+const MARKER: [u8; 4] = *b"cmt\n";
+const COMMIT_HEADER: usize = 24;
+/// Where the checksum's coverage starts in a commit: after marker, length and checksum.
+const CHECKED_FROM: usize = 12;
+
+/// A segment is closed when it has this share of `max_bytes`, so that trimming can keep the whole near that size.
+const SEGMENTS: u64 = 16;
+/// `offer` waits when this much is not yet written, in bytes: the disk is slower than what is found.
+const BUFFER_LIMIT: usize = 32 << 20;
+
+/// Number of an event; the first is 1, zero stands for "none".
+pub(crate) type Sequence = u64;
+
+/// Handle to the journal of one data directory.
+pub(crate) struct Journal {
+    shared: Arc<Shared>,
+    committer: Mutex<Option<JoinHandle<()>>>,
+    dir: PathBuf,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Signalled when there is something for the committer to do.
+    work: Condvar,
+    /// Signalled when `durable` has advanced or the journal has failed.
+    done: Condvar,
+    durable: AtomicU64,
+    bytes: AtomicU64,
+    interval: Duration,
+    segment_bytes: u64,
+    wake: Box<dyn Fn() + Send + Sync>,
+}
+
+struct State {
+    /// Events appended since the last commit was taken, each with its length before it.
+    buffer: Vec<u8>,
+    count: u32,
+    last: Sequence,
+    urgent: bool,
+    closing: bool,
+    failed: Option<String>,
+    /// Since when a write and sync is under way.
+    syncing_since: Option<Instant>,
+    /// Oldest first; the last one is being written.
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug, Clone)]
+struct Segment {
+    first: Sequence,
+    path: PathBuf,
+    bytes: u64,
+}
+
+/// Size and pace of a journal.
+pub(crate) struct Pace {
+    pub(crate) interval: Duration,
+    pub(crate) max_bytes: u64,
+}
+
+impl Journal {
+    /// Opens the journal in `dir` (created when missing), cuts a torn tail, hands every event to `replay` in order, and
+    /// starts committing. `known` is the highest sequence that store and filter know; a journal that ends below it has lost
+    /// synced data.
+    pub(crate) fn open(
+        dir: &Path,
+        pace: &Pace,
+        known: Sequence,
+        wake: Box<dyn Fn() + Send + Sync>,
+        mut replay: impl FnMut(Sequence, &[u8]) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        fs::create_dir_all(dir).at(dir)?;
+        let mut segments = list(dir)?;
+        let mut last = 0;
+        for i in 0..segments.len() {
+            let is_last = i + 1 == segments.len();
+            let segment = &mut segments[i];
+            if last != 0 && segment.first != last + 1 {
+                return Err(Error::corrupt(&segment.path, format!("a segment is missing after event {last}")));
+            }
+            last = last.max(segment.first - 1);
+            segment.bytes = read_segment(segment, is_last, &mut last, &mut replay)?;
+        }
+        // A segment cut down to nothing is made anew, so that its name is its first sequence again.
+        if let Some(empty) = segments.pop_if(|s| s.bytes <= SEGMENT_HEADER as u64) {
+            fs::remove_file(&empty.path).at(&empty.path)?;
+        }
+        if known > last {
+            return Err(Error::corrupt(dir, format!("the journal ends at event {last}, but the store covers {known}")));
+        }
+        // Each run writes segments of its own: what an earlier one left is never written again.
+        let (file, segment) = create_segment(dir, last + 1)?;
+        segments.push(segment);
+        let bytes = segments.iter().map(|s| s.bytes).sum();
+        let state = State {
+            buffer: Vec::new(),
+            count: 0,
+            last,
+            urgent: false,
+            closing: false,
+            failed: None,
+            syncing_since: None,
+            segments,
+        };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            work: Condvar::new(),
+            done: Condvar::new(),
+            durable: AtomicU64::new(last),
+            bytes: AtomicU64::new(bytes),
+            interval: pace.interval,
+            segment_bytes: (pace.max_bytes / SEGMENTS).max(1 << 16),
+            wake,
+        });
+        let committer = {
+            let (shared, own_dir) = (Arc::clone(&shared), dir.to_owned());
+            std::thread::Builder::new()
+                .name("journal".into())
+                .spawn(move || shared.commit_until_closed(file, &own_dir))
+                .at(dir)?
+        };
+        Ok(Self { shared, committer: Mutex::new(Some(committer)), dir: dir.to_owned() })
+    }
+
+    /// Appends one event and returns its number. Not durable yet.
+    ///
+    /// The caller holds the locks of all partitions that the event concerns, so that each of them sees its events in
+    /// the order of their numbers.
+    pub(crate) fn append(&self, event: &[u8]) -> Result<Sequence, Error> {
+        let mut state = self.shared.state.lock();
+        if let Some(why) = &state.failed {
+            return Err(Error::Poisoned(why.clone()));
+        }
+        state.buffer.extend_from_slice(&(event.len() as u32).to_le_bytes());
+        state.buffer.extend_from_slice(event);
+        state.count += 1;
+        state.last += 1;
+        let sequence = state.last;
+        if state.count == 1 {
+            self.shared.work.notify_one();
+        }
+        Ok(sequence)
+    }
+
+    /// Number of the newest event.
+    pub(crate) fn last(&self) -> Sequence {
+        self.shared.state.lock().last
+    }
+
+    /// Number up to which every event is durable.
+    pub(crate) fn durable(&self) -> Sequence {
+        self.shared.durable.load(Ordering::Acquire)
+    }
+
+    /// Bytes on disk.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.shared.bytes.load(Ordering::Relaxed)
+    }
+
+    /// First sequence of the oldest segment that is complete; what must be covered for it to go is below the next one.
+    pub(crate) fn oldest_segment_end(&self) -> Option<Sequence> {
+        let state = self.shared.state.lock();
+        (state.segments.len() > 1).then(|| state.segments[1].first - 1)
+    }
+
+    /// Waits until `sequence` is durable, without waiting for the commit interval to pass.
+    pub(crate) fn wait_durable(&self, sequence: Sequence) -> Result<(), Error> {
+        if self.durable() >= sequence {
+            return Ok(());
+        }
+        let mut state = self.shared.state.lock();
+        state.urgent = true;
+        self.shared.work.notify_one();
+        self.wait(&mut state, |shared, _| shared.durable.load(Ordering::Acquire) >= sequence)
+    }
+
+    /// Waits while more than a fixed amount is not yet written. True if it had to wait.
+    pub(crate) fn wait_room(&self) -> Result<bool, Error> {
+        let mut state = self.shared.state.lock();
+        let full = state.buffer.len() > BUFFER_LIMIT;
+        self.wait(&mut state, |_, state| state.buffer.len() <= BUFFER_LIMIT).map(|()| full)
+    }
+
+    fn wait(&self, state: &mut MutexGuard<'_, State>, ready: impl Fn(&Shared, &State) -> bool) -> Result<(), Error> {
+        loop {
+            if let Some(why) = &state.failed {
+                return Err(Error::Poisoned(why.clone()));
+            }
+            if ready(&self.shared, state) {
+                return Ok(());
+            }
+            self.shared.done.wait(state);
+        }
+    }
+
+    /// Deletes segments all of whose events are at or below `covered`.
+    pub(crate) fn trim(&self, covered: Sequence) -> Result<(), Error> {
+        let gone: Vec<Segment> = {
+            let mut state = self.shared.state.lock();
+            let keep = state.segments.windows(2).take_while(|pair| pair[1].first <= covered + 1).count();
+            state.segments.drain(..keep).collect()
+        };
+        for segment in &gone {
+            fs::remove_file(&segment.path).at(&segment.path)?;
+            self.shared.bytes.fetch_sub(segment.bytes, Ordering::Relaxed);
+        }
+        if gone.is_empty() { Ok(()) } else { sync_dir(&self.dir) }
+    }
+
+    /// Why nothing can become durable any more, or that a sync has been under way for longer than `limit`.
+    pub(crate) fn health(&self, limit: Duration) -> Result<(), Error> {
+        let state = self.shared.state.lock();
+        if let Some(why) = &state.failed {
+            return Err(Error::Poisoned(why.clone()));
+        }
+        match state.syncing_since {
+            Some(since) if since.elapsed() > limit => {
+                Err(Error::Poisoned(format!("{}: journal sync hangs for {:?}", self.dir.display(), since.elapsed())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Commits what is buffered and ends the committer.
+    pub(crate) fn close(&self) -> Result<(), Error> {
+        {
+            let mut state = self.shared.state.lock();
+            state.closing = true;
+            self.shared.work.notify_one();
+        }
+        if let Some(committer) = self.committer.lock().take() {
+            committer.join().map_err(|_| Error::Poisoned("the journal's thread panicked".into()))?;
+        }
+        match &self.shared.state.lock().failed {
+            Some(why) => Err(Error::Poisoned(why.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // An error was or will be seen by whoever asked for durability; here nobody is left to tell.
+        let _ = self.close();
+    }
+}
+
+impl Shared {
+    fn commit_until_closed(&self, mut file: File, dir: &Path) {
+        let mut spare = Vec::new();
+        loop {
+            let mut state = self.state.lock();
+            while state.count == 0 && !state.closing {
+                self.work.wait(&mut state);
+            }
+            if state.count == 0 {
+                return;
+            }
+            // Group: others join this commit until the interval is over or somebody waits.
+            let deadline = Instant::now() + self.interval;
+            while !state.urgent && !state.closing && !self.work.wait_until(&mut state, deadline).timed_out() {}
+            state.urgent = false;
+            let events = std::mem::replace(&mut state.buffer, std::mem::take(&mut spare));
+            let (count, last) = (std::mem::take(&mut state.count), state.last);
+            state.syncing_since = Some(Instant::now());
+            drop(state);
+
+            let result = self.write_commit(&mut file, dir, &events, count, last);
+            let mut state = self.state.lock();
+            state.syncing_since = None;
+            if let Err(error) = result {
+                state.failed = Some(format!("{}: {error}", dir.display()));
+                drop(state);
+                self.done.notify_all();
+                (self.wake)();
+                return;
+            }
+            self.durable.store(last, Ordering::Release);
+            drop(state);
+            self.done.notify_all();
+            (self.wake)();
+            spare = events;
+            spare.clear();
+            spare.shrink_to(1 << 20);
+        }
+    }
+
+    fn write_commit(&self, file: &mut File, dir: &Path, events: &[u8], count: u32, last: Sequence) -> io::Result<()> {
+        let first = last + 1 - Sequence::from(count);
+        if self.state.lock().segments.last().is_some_and(|s| s.bytes >= self.segment_bytes) {
+            let (next, segment) = create_segment(dir, first).map_err(|e| io::Error::other(e.to_string()))?;
+            *file = next;
+            self.bytes.fetch_add(segment.bytes, Ordering::Relaxed);
+            self.state.lock().segments.push(segment);
+        }
+        let mut header = [0; COMMIT_HEADER];
+        header[..4].copy_from_slice(&MARKER);
+        header[4..8].copy_from_slice(&(events.len() as u32).to_le_bytes());
+        header[12..20].copy_from_slice(&first.to_le_bytes());
+        header[20..].copy_from_slice(&count.to_le_bytes());
+        let checksum = checksum(&header[CHECKED_FROM..], events);
+        header[8..12].copy_from_slice(&checksum.to_le_bytes());
+        file.write_all(&header)?;
+        file.write_all(events)?;
+        file.sync_data()?;
+        let bytes = (COMMIT_HEADER + events.len()) as u64;
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(segment) = self.state.lock().segments.last_mut() {
+            segment.bytes += bytes;
+        }
+        Ok(())
+    }
+}
+
+fn checksum(header: &[u8], events: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(header);
+    hasher.update(events);
+    hasher.finalize()
+}
+
+fn list(dir: &Path) -> Result<Vec<Segment>, Error> {
+    let mut segments = Vec::new();
+    for entry in fs::read_dir(dir).at(dir)? {
+        let path = entry.at(dir)?.path();
+        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+        let Some(first) = name.strip_suffix(".journal").and_then(|n| n.parse().ok()).filter(|first| *first > 0) else {
+            return Err(Error::corrupt(&path, "not a journal segment".into()));
+        };
+        segments.push(Segment { first, path, bytes: 0 });
+    }
+    segments.sort_by_key(|s| s.first);
+    Ok(segments)
+}
+
+fn create_segment(dir: &Path, first: Sequence) -> Result<(File, Segment), Error> {
+    let path = dir.join(format!("{first:020}.journal"));
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&path).at(&path)?;
+    let mut header = [0; SEGMENT_HEADER];
+    header[..8].copy_from_slice(MAGIC);
+    header[8..].copy_from_slice(&first.to_le_bytes());
+    file.write_all(&header).at(&path)?;
+    file.sync_all().at(&path)?;
+    sync_dir(dir)?;
+    Ok((file, Segment { first, path, bytes: SEGMENT_HEADER as u64 }))
+}
+
+fn sync_dir(dir: &Path) -> Result<(), Error> {
+    File::open(dir).and_then(|d| d.sync_all()).at(dir)
+}
+
+/// Reads one segment; returns its length without a torn tail, which is cut off if this is the last segment.
+fn read_segment(
+    segment: &Segment,
+    is_last: bool,
+    last: &mut Sequence,
+    replay: &mut impl FnMut(Sequence, &[u8]) -> Result<(), Error>,
+) -> Result<u64, Error> {
+    let path = &segment.path;
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|mut f| f.read_to_end(&mut bytes)).at(path)?;
+    let header_is_whole = bytes.len() >= SEGMENT_HEADER && bytes[..8] == *MAGIC && le64(&bytes[8..]) == segment.first;
+    if !header_is_whole {
+        // Its header is synced before the first commit is written.
+        return if is_last && find_commit(&bytes, *last).is_none() {
+            Ok(0)
+        } else {
+            Err(Error::corrupt(path, "not a journal segment of this version".into()))
+        };
+    }
+    let mut at = SEGMENT_HEADER;
+    while let Some(commit) = Commit::parse(&bytes[at..]) {
+        if commit.first != *last + 1 {
+            return Err(Error::corrupt(path, format!("event {} follows event {}", commit.first, *last)));
+        }
+        let mut events = commit.events;
+        for _ in 0..commit.count {
+            let (event, rest) = split_event(events).ok_or_else(|| Error::corrupt(path, "malformed commit".into()))?;
+            events = rest;
+            *last += 1;
+            replay(*last, event)?;
+        }
+        at += COMMIT_HEADER + commit.events.len();
+    }
+    if at < bytes.len() {
+        if !is_last || find_commit(&bytes[at..], *last).is_some() {
+            return Err(Error::corrupt(path, format!("a damaged commit at byte {at}, with good ones after it")));
+        }
+        let file = OpenOptions::new().write(true).open(path).at(path)?;
+        file.set_len(at as u64).and_then(|()| file.sync_all()).at(path)?;
+    }
+    Ok(at as u64)
+}
+
+/// A whole commit at the front of some bytes.
+struct Commit<'a> {
+    first: Sequence,
+    count: u32,
+    events: &'a [u8],
+}
+
+impl<'a> Commit<'a> {
+    fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let (header, rest) = bytes.split_at_checked(COMMIT_HEADER)?;
+        let events = rest.get(..le32(&header[4..]) as usize)?;
+        let whole = header[..4] == MARKER && le32(&header[8..]) == checksum(&header[CHECKED_FROM..], events);
+        whole.then(|| Self { first: le64(&header[12..]), count: le32(&header[20..]), events })
+    }
+}
+
+/// Whether a whole commit with an event above `last` starts anywhere in `bytes`.
+fn find_commit(bytes: &[u8], last: Sequence) -> Option<usize> {
+    (0..bytes.len().saturating_sub(COMMIT_HEADER))
+        .filter(|at| bytes[*at..].starts_with(&MARKER))
+        .find(|at| Commit::parse(&bytes[*at..]).is_some_and(|c| c.first > last))
+}
+
+fn split_event(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_at_checked(4)?;
+    rest.split_at_checked(le32(length) as usize)
+}
+
+fn le32(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+fn le64(bytes: &[u8]) -> u64 {
+    u64::from(le32(bytes)) | u64::from(le32(&bytes[4..])) << 32
+}
+
+#[cfg(test)]
+mod tests;

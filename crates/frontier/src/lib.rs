@@ -1,0 +1,71 @@
+//! # frontier — which URL next, and never the same twice?
+//!
+//! A durable, polite crawl frontier: synchronous, no HTTP, no async runtime. It owns the exact seen-set (sled), a
+//! scalable Bloom filter in front of it, the per-host queues and the politeness schedule. What it acknowledges as durable
+//! survives `kill -9` at any instant.
+//!
+//! ## The life of a URL in here
+//! 1. **Made one** ([`canonical`]): the *fetch URL* is what the page said; the *key* is what is compared.
+//! 2. **Tested**, cheapest question first (`offering`, `partition`): twin in the batch? in the `hot_cache` or in `memory`?
+//!    does the filter say *absent* (then it is new, and the store is not read)? it says *maybe*: the `store` decides.
+//!    "Maybe" is never taken for "yes".
+//! 3. **Recorded** (`event`, `journal`): new URLs enter the journal in the same event that says they are seen. There is no
+//!    moment when a URL is seen but not queued.
+//! 4. **Leased** (`leasing`, `queue`): when its event is durable and its host may be asked again.
+//! 5. **Completed** ([`Frontier::complete`]): the outcome and all URLs found on the page are one event.
+//! 6. **Merged** (`merge`): in the background, sorted by key, into the partition's store; its filter is checkpointed
+//!    beside it (`checkpoint`); the journal is trimmed.
+//!
+//! ## Invariants, as absences
+//! * Nobody acts on an event before it is durable: no lease for a URL, no page counted as done.
+//! * State is a fold of events in the order of their numbers, never by time; replaying one twice changes nothing.
+//! * A merge takes only durable events. A crash in mid-merge loses nothing and doubles nothing.
+//! * The filter never answers "absent" for a URL that store or journal holds; when it cannot be read it answers nothing.
+//! * No reading of the disk under a partition's lock (but for a last resort that bounds the number of tries).
+//!
+//! ## Where is …
+//! | question | file |
+//! |---|---|
+//! | where are two URLs made one? | `canonical.rs` |
+//! | what is counted? | `books.rs` |
+//! | what is on disk? | `journal.rs`, `store.rs`, `checkpoint.rs`, `directory.rs` |
+//! | when may a host be asked? | `queue.rs`, `frontier.rs` (`after`) |
+//! | what does a crash leave? | `merge.rs` |
+
+pub mod canonical;
+
+mod books;
+mod checkpoint;
+mod completion;
+mod directory;
+mod error;
+mod event;
+mod fingerprint;
+mod found;
+mod frontier;
+mod hot_cache;
+mod journal;
+mod lease;
+mod leasing;
+mod memory;
+mod merge;
+mod offering;
+mod partition;
+mod queue;
+mod record;
+mod returns;
+mod statistics;
+mod store;
+mod wire;
+
+pub use books::Books;
+pub use canonical::{Canonical, UrlError, registrable_domain};
+pub use completion::{Completed, Completion, Health, HostReport, Outcome, Tally};
+pub use error::Error;
+pub use found::{Found, FoundUrl};
+pub use frontier::{Frontier, Offered, Options};
+pub use lease::{Lease, Next};
+pub use statistics::Statistics;
+
+/// Milliseconds since the Unix epoch.
+pub type Millis = u64;

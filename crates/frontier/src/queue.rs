@@ -1,0 +1,393 @@
+//! The queues of one partition's hosts in memory, and the schedule that says which host is next.
+//!
+//! A host's queue has three parts, asked in this order: its *heads* (a cache of a block in the store), its further
+//! *blocks*, its *tail* (URLs that are not merged yet, of the frozen generation and then of the active one). Only hosts
+//! that have changed since the last merge, or are due, cost memory. No I/O here: what must be read is asked for.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use ahash::AHashMap;
+
+use crate::Millis;
+use crate::fingerprint::Fingerprint;
+use crate::journal::Sequence;
+use crate::memory::Order;
+use crate::record::{BlockNumber, HostState};
+use crate::store::{BlockId, StoredHost};
+
+/// Index of a host in its partition's memory.
+pub(crate) type HostId = u32;
+
+/// A URL out of the queue, or at its head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) key: Box<str>,
+    pub(crate) alternate: Option<Box<str>>,
+    pub(crate) referrer: Option<Box<str>>,
+    pub(crate) record: crate::record::Record,
+}
+
+/// What the store says of a host, as far as it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored {
+    Unread,
+    Absent,
+    Present(StoredHost),
+}
+
+impl Stored {
+    pub(crate) fn queued(&self) -> u64 {
+        if let Self::Present(host) = self { host.queued } else { 0 }
+    }
+
+    pub(crate) fn due(&self) -> Option<Millis> {
+        if let Self::Present(host) = self { host.due() } else { None }
+    }
+}
+
+/// One host in memory.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// The host part of its keys.
+    pub(crate) name: Box<str>,
+    pub(crate) state: HostState,
+    /// Whether an event of this run or a replay has set `state`; else the store's is taken when it is read.
+    pub(crate) state_set: bool,
+    pub(crate) stored: Stored,
+    pub(crate) in_flight: u32,
+    pub(crate) heads: VecDeque<(Fingerprint, Item)>,
+    pub(crate) frozen_tail: VecDeque<(Fingerprint, Order)>,
+    pub(crate) tail: VecDeque<(Fingerprint, Order)>,
+    /// The last block whose URLs went to the heads.
+    pub(crate) cursor: BlockId,
+    /// Whether the store may hold blocks after `cursor`.
+    pub(crate) unread_blocks: bool,
+    /// Change of the number of unfinished URLs since the store's record, in the active generation.
+    pub(crate) delta: i64,
+    /// Has changed in the active generation.
+    pub(crate) dirty: bool,
+    /// Has an entry in the schedule, or is set aside until a commit.
+    scheduled: bool,
+    awaits_commit: bool,
+    /// Somebody is reading its state or next block.
+    pub(crate) loading: bool,
+}
+
+impl Host {
+    fn new(name: &str, state: HostState, stored: Stored) -> Self {
+        Self {
+            name: name.into(),
+            state,
+            state_set: false,
+            stored,
+            in_flight: 0,
+            heads: VecDeque::new(),
+            frozen_tail: VecDeque::new(),
+            tail: VecDeque::new(),
+            cursor: BlockId::default(),
+            unread_blocks: !matches!(stored, Stored::Absent),
+            delta: 0,
+            dirty: false,
+            scheduled: false,
+            awaits_commit: false,
+            loading: false,
+        }
+    }
+
+    /// Whether something may be in its queue.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.heads.is_empty() || self.unread_blocks || !self.frozen_tail.is_empty() || !self.tail.is_empty()
+    }
+
+    /// Whether the store holds all that is known of it, so that it may leave memory.
+    fn is_evictable(&self) -> bool {
+        !self.dirty
+            && !self.loading
+            && !self.awaits_commit
+            && self.in_flight == 0
+            && self.tail.is_empty()
+            && self.frozen_tail.is_empty()
+    }
+}
+
+/// A URL that is at a head or in flight; its block must not bring it a second time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) block: BlockNumber,
+    pub(crate) in_flight: bool,
+}
+
+/// All hosts of a partition in memory, and when each may be asked.
+pub(crate) struct Queues {
+    ids: AHashMap<Box<str>, HostId>,
+    hosts: Vec<Option<Host>>,
+    free: Vec<HostId>,
+    schedule: BinaryHeap<Reverse<(Millis, HostId)>>,
+    /// Hosts whose next URL is not durable yet, by the sequence that they wait for.
+    uncommitted: VecDeque<(Sequence, HostId)>,
+    pub(crate) held: AHashMap<Fingerprint, Held>,
+    pub(crate) in_flight: u64,
+    /// Hosts in memory that the store has no record of.
+    pub(crate) absent_hosts: u64,
+    /// Hosts in memory that are listed in the store's due-time index.
+    pub(crate) listed_hosts: u64,
+    politeness: Politeness,
+    /// When this run began: a host with a past first waits its own full delay from then.
+    opened: Millis,
+}
+
+/// What holds for every host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Politeness {
+    pub(crate) connections_per_host: u32,
+    /// Delay of a host that was never asked, in milliseconds.
+    pub(crate) delay_ms: u64,
+    /// First back-off of a failing host, doubled with each further failure, in milliseconds.
+    pub(crate) retry_delay_ms: u64,
+    /// Longest back-off and longest Retry-After that is honoured, in milliseconds.
+    pub(crate) max_retry_delay_ms: u64,
+    /// Hosts of one partition that stay in memory though they have nothing to do now. About 400 bytes each.
+    pub(crate) hosts_in_memory: usize,
+}
+
+impl Queues {
+    pub(crate) fn new(politeness: Politeness, opened: Millis) -> Self {
+        Self {
+            ids: AHashMap::new(),
+            hosts: Vec::new(),
+            free: Vec::new(),
+            schedule: BinaryHeap::new(),
+            uncommitted: VecDeque::new(),
+            held: AHashMap::new(),
+            in_flight: 0,
+            absent_hosts: 0,
+            listed_hosts: 0,
+            politeness,
+            opened,
+        }
+    }
+
+    pub(crate) fn host(&self, id: HostId) -> &Host {
+        self.hosts[id as usize].as_ref().expect("ids in the schedule and in leases are of hosts in memory")
+    }
+
+    pub(crate) fn host_mut(&mut self, id: HostId) -> &mut Host {
+        self.hosts[id as usize].as_mut().expect("ids in the schedule and in leases are of hosts in memory")
+    }
+
+    pub(crate) fn id(&self, name: &str) -> Option<HostId> {
+        self.ids.get(name).copied()
+    }
+
+    /// Whether memory holds as many hosts as it may without need.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.ids.len() >= self.politeness.hosts_in_memory
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = HostId> + '_ {
+        self.ids.values().copied()
+    }
+
+    /// The host of this name, taken into memory if it is not. `stored` is what is known of it when it is new here.
+    pub(crate) fn enter(&mut self, name: &str, stored: Stored) -> HostId {
+        if let Some(id) = self.ids.get(name) {
+            return *id;
+        }
+        let state = HostState { delay_ms: self.politeness.delay_ms, ..HostState::default() };
+        let host = Host::new(name, state, stored);
+        self.absent_hosts += u64::from(stored == Stored::Absent);
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.hosts[id as usize] = Some(host);
+                id
+            }
+            None => {
+                self.hosts.push(Some(host));
+                (self.hosts.len() - 1) as HostId
+            }
+        };
+        self.ids.insert(name.into(), id);
+        id
+    }
+
+    /// Takes in what the store says of a host.
+    pub(crate) fn set_stored(&mut self, id: HostId, stored: Stored) {
+        let (opened, politeness) = (self.opened, self.politeness);
+        let host = self.host_mut(id);
+        let before = std::mem::replace(&mut host.stored, stored);
+        if let (false, Stored::Present(stored)) = (host.state_set, stored) {
+            host.state = stored.state;
+            host.state_set = true;
+            wait_full_delay(&mut host.state, opened, &politeness);
+        }
+        if stored == Stored::Absent {
+            host.unread_blocks = false;
+        }
+        self.absent_hosts += u64::from(stored == Stored::Absent);
+        self.absent_hosts -= u64::from(before == Stored::Absent);
+        self.listed_hosts += u64::from(stored.due().is_some());
+        self.listed_hosts -= u64::from(before.due().is_some());
+    }
+
+    /// After a replay: every host in memory may have been asked just before this run began.
+    pub(crate) fn wait_full_delays(&mut self) {
+        let (opened, politeness) = (self.opened, self.politeness);
+        self.schedule.clear();
+        for id in self.ids.values().copied().collect::<Vec<_>>() {
+            let host = self.host_mut(id);
+            host.scheduled = false;
+            wait_full_delay(&mut host.state, opened, &politeness);
+            self.schedule(id);
+        }
+    }
+
+    /// Puts a host with work and a free connection into the schedule.
+    pub(crate) fn schedule(&mut self, id: HostId) {
+        let connections = self.politeness.connections_per_host;
+        let host = self.host_mut(id);
+        if !host.scheduled && !host.loading && host.in_flight < connections && host.has_work() {
+            host.scheduled = true;
+            let due = host.state.due();
+            self.schedule.push(Reverse((due, id)));
+        }
+    }
+
+    /// Takes the host that is due first off the schedule; it has a free connection.
+    pub(crate) fn pop_due(&mut self, now: Millis) -> Option<HostId> {
+        while let Some(Reverse((listed, id))) = self.schedule.peek().copied() {
+            if listed > now {
+                return None;
+            }
+            self.schedule.pop();
+            let connections = self.politeness.connections_per_host;
+            let host = self.host_mut(id);
+            host.scheduled = false;
+            let due = host.state.due();
+            if host.in_flight >= connections || host.loading {
+                continue;
+            }
+            if due > now {
+                // It was blocked after it was listed.
+                self.schedule(id);
+                continue;
+            }
+            return Some(id);
+        }
+        None
+    }
+
+    /// Hosts in the schedule or set aside until a commit.
+    pub(crate) fn waiting(&self) -> u64 {
+        (self.schedule.len() + self.uncommitted.len()) as u64
+    }
+
+    /// When the first host in memory is due.
+    pub(crate) fn next_due(&self) -> Option<Millis> {
+        self.schedule.peek().map(|Reverse((due, _))| *due)
+    }
+
+    /// Sets a host aside until `sequence` is durable.
+    pub(crate) fn await_commit(&mut self, sequence: Sequence, id: HostId) {
+        let host = self.host_mut(id);
+        (host.scheduled, host.awaits_commit) = (true, true);
+        self.uncommitted.push_back((sequence, id));
+    }
+
+    /// Puts hosts whose next URL has become durable back into the schedule.
+    pub(crate) fn committed(&mut self, durable: Sequence) {
+        while let Some((_, id)) = self.uncommitted.pop_front_if(|(sequence, _)| *sequence <= durable) {
+            let host = self.host_mut(id);
+            (host.scheduled, host.awaits_commit) = (false, false);
+            self.schedule(id);
+        }
+    }
+
+    /// The sequence that the first host set aside waits for.
+    pub(crate) fn next_commit(&self) -> Option<Sequence> {
+        self.uncommitted.front().map(|(sequence, _)| *sequence)
+    }
+
+    /// A URL of this host goes out.
+    pub(crate) fn take_out(&mut self, id: HostId, fingerprint: Fingerprint, block: BlockNumber) {
+        self.held.insert(fingerprint, Held { block, in_flight: true });
+        self.in_flight += 1;
+        self.host_mut(id).in_flight += 1;
+    }
+
+    /// A URL of a block goes to the heads.
+    pub(crate) fn hold(&mut self, fingerprint: Fingerprint, block: BlockNumber) {
+        self.held.insert(fingerprint, Held { block, in_flight: false });
+    }
+
+    /// A URL of this host came to an end.
+    pub(crate) fn ended(&mut self, id: HostId, fingerprint: Fingerprint) {
+        self.held.remove(&fingerprint);
+        self.in_flight -= 1;
+        self.host_mut(id).in_flight -= 1;
+    }
+
+    /// A URL of this host goes back to the head of its queue.
+    pub(crate) fn put_back(&mut self, id: HostId, fingerprint: Fingerprint, item: Item) {
+        self.in_flight -= 1;
+        if let Some(held) = self.held.get_mut(&fingerprint) {
+            held.in_flight = false;
+        }
+        let host = self.host_mut(id);
+        host.in_flight -= 1;
+        host.heads.push_front((fingerprint, item));
+        self.schedule(id);
+    }
+
+    /// Whether one more URL of this host may be out beside the present one.
+    pub(crate) fn many_connections(&self) -> bool {
+        self.politeness.connections_per_host > 1
+    }
+
+    /// Drops hosts from memory of which the store holds everything: those without work, and of the others the ones due
+    /// last, down to half of what memory may hold.
+    pub(crate) fn evict(&mut self) {
+        let mut candidates: Vec<(Millis, HostId)> = Vec::new();
+        for id in self.ids.values() {
+            let host = self.host(*id);
+            let heads_stored = host.heads.iter().all(|(_, item)| item.record.block != 0);
+            if host.is_evictable() && heads_stored && host.stored != Stored::Unread {
+                // Nothing queued sorts last, so goes first.
+                candidates.push((host.stored.due().unwrap_or(Millis::MAX), *id));
+            }
+        }
+        candidates.sort_unstable();
+        let mut excess = self.ids.len().saturating_sub(self.politeness.hosts_in_memory / 2);
+        let mut any = false;
+        for (due, id) in candidates.into_iter().rev() {
+            if due != Millis::MAX && excess == 0 {
+                break;
+            }
+            excess = excess.saturating_sub(1);
+            any = true;
+            self.remove(id);
+        }
+        if any {
+            let hosts = &self.hosts;
+            self.schedule.retain(|Reverse((_, id))| hosts[*id as usize].is_some());
+            self.free = (0..self.hosts.len() as HostId).filter(|id| self.hosts[*id as usize].is_none()).collect();
+        }
+    }
+
+    fn remove(&mut self, id: HostId) {
+        if let Some(host) = self.hosts[id as usize].take() {
+            self.absent_hosts -= u64::from(host.stored == Stored::Absent);
+            self.listed_hosts -= u64::from(host.stored.due().is_some());
+            for (fingerprint, _) in &host.heads {
+                self.held.remove(fingerprint);
+            }
+            self.ids.remove(&host.name);
+        }
+    }
+}
+
+/// A crash loop must not hammer a site, and a clock that stepped back must not silence one for ever.
+fn wait_full_delay(state: &mut HostState, opened: Millis, politeness: &Politeness) {
+    state.next_slot = opened + state.delay_ms.max(politeness.delay_ms);
+    state.blocked_until = state.blocked_until.min(opened + politeness.max_retry_delay_ms);
+}
