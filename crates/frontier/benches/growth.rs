@@ -56,7 +56,8 @@ fn main() {
     while done < total {
         let host = HOSTS.powf(random.unit()) as u64;
         let urls = (0..PAGE).map(|i| {
-            let url = format!("https://www.site-{host}.com/articles/{:08x}/page-{}.html", random.next() as u32, done + i);
+            let url =
+                format!("https://www.site-{host}.com/articles/{:08x}/page-{}.html", random.next() as u32, done + i);
             FoundUrl { canonical: Canonical::parse(&url).expect("a URL"), depth: 1 }
         });
         let found = Found { urls: urls.collect(), ..Found::default() };

@@ -82,7 +82,7 @@ pub struct Options {
 
 /// A durable, polite crawl frontier. Shared by all threads; every verb is synchronous and may read the disk.
 pub struct Frontier {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     merger: Option<JoinHandle<()>>,
     max_attempts: u8,
     politeness: Politeness,
@@ -128,6 +128,9 @@ impl Frontier {
         std::fs::create_dir_all(&options.dir).at(&options.dir)?;
         let lock = directory::lock(&options.dir)?;
         let meta = directory::meta(&options.dir, options.partitions)?;
+        if meta.partitions != options.partitions {
+            tracing::warn!(asked = options.partitions, kept = meta.partitions, "the directory keeps its partitions");
+        }
         let count = u64::from(meta.partitions);
         let politeness = Politeness {
             connections_per_host: options.connections_per_host.max(1),

@@ -57,25 +57,31 @@ struct HostSnapshot {
     delta: i64,
 }
 
+/// What a merge writes, and what it comes to.
+struct Plan {
+    changes: Vec<Change>,
+    covered: Covered,
+    hosts: Vec<(HostId, StoredHost)>,
+    /// Hosts that got new blocks.
+    new_blocks: AHashSet<String>,
+}
+
 /// Merges one partition.
 pub(crate) fn merge(shared: &Shared, partition: &Partition, after: After) -> Result<(), Error> {
     let mut checkpoint = partition.merging.lock();
     let snapshot = freeze(shared, partition);
     shared.journal.wait_durable(snapshot.frozen.sequence)?;
-    let mut covered = snapshot.covered;
-    let mut changes = Vec::new();
-    let new_blocks = plan_urls(&snapshot.frozen, &mut changes, partition)?;
-    let hosts = plan_hosts(&snapshot, &mut covered, &mut changes, partition)?;
-    partition.store.write(changes)?;
+    let mut plan = plan(&snapshot, partition)?;
+    partition.store.write(std::mem::take(&mut plan.changes))?;
     if let Some(filter) = &snapshot.filter {
-        checkpoint.write(filter, covered.sequence)?;
+        checkpoint.write(filter, plan.covered.sequence)?;
     }
-    partition.store.cover(&covered)?;
+    partition.store.cover(&plan.covered)?;
     match after {
         After::Reopen => partition.store.reopen()?,
         After::Close => partition.store.close(),
     }
-    finish(partition, covered, &hosts, &new_blocks);
+    finish(partition, &plan);
     shared.trim_journal()
 }
 
@@ -111,6 +117,14 @@ fn freeze(shared: &Shared, partition: &Partition) -> Snapshot {
     }
     let covered = Covered { sequence, books: state.books, ..state.covered };
     Snapshot { frozen, hosts, covered, filter: state.filter.clone() }
+}
+
+fn plan(snapshot: &Snapshot, partition: &Partition) -> Result<Plan, Error> {
+    let mut changes = Vec::new();
+    let mut covered = snapshot.covered;
+    let new_blocks = plan_urls(&snapshot.frozen, &mut changes, partition)?;
+    let hosts = plan_hosts(snapshot, &mut covered, &mut changes, partition)?;
+    Ok(Plan { changes, covered, hosts, new_blocks })
 }
 
 /// Records of all changed URLs; blocks that lose some; blocks of those queued in memory. Returns the hosts with new ones.
@@ -206,24 +220,23 @@ fn plan_hosts(
     Ok(hosts)
 }
 
-fn finish(partition: &Partition, covered: Covered, hosts: &[(HostId, StoredHost)], new_blocks: &AHashSet<String>) {
+fn finish(partition: &Partition, plan: &Plan) {
     let mut state = partition.state.lock();
     let state = &mut *state;
     let frozen = state.frozen.take();
-    state.covered = covered;
+    state.covered = plan.covered;
     state.epoch += 1;
-    for (id, stored) in hosts {
+    for (id, stored) in &plan.hosts {
         state.queues.set_stored(*id, Stored::Present(*stored));
         let host = state.queues.host_mut(*id);
         host.frozen_tail.clear();
-        host.unread_blocks |= new_blocks.contains(&*host.name);
+        host.unread_blocks |= plan.new_blocks.contains(&*host.name);
         state.queues.schedule(*id);
     }
     state.queues.evict();
     rewind_due_hosts(state);
     partition.publish(state);
     partition.room.notify_all();
-    // The last reference to a generation may be large: it is freed outside the lock's critical path by its owner.
     drop(frozen);
 }
 
@@ -279,3 +292,6 @@ pub(crate) fn restore_filter(
         None => Err(format!("there is no filter, and the store covers {covered}")),
     }
 }
+
+#[cfg(test)]
+mod tests;

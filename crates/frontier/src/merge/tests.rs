@@ -1,0 +1,149 @@
+//! A merge cut anywhere: whatever part of it reached the store, after the next start every URL is there once.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use super::*;
+use crate::{Canonical, Completion, Found, FoundUrl, Frontier, Health, HostReport, Next, Options, Outcome, Tally};
+
+fn open(dir: &Path, now: crate::Millis) -> Frontier {
+    let options = Options {
+        dir: dir.to_owned(),
+        partitions: 1,
+        hot_cache_entries: 16,
+        // So much that nothing merges by itself.
+        recent_bytes: 1 << 30,
+        commit_interval: Duration::ZERO,
+        journal_max_bytes: 1 << 30,
+        false_positive_rate: 0.1,
+        filter_initial_capacity: 64,
+        filter_growth_factor: 2.0,
+        store_cache_bytes: 1 << 20,
+        connections_per_host: 1,
+        delay_ms: 1,
+        max_attempts: 3,
+        retry_delay_ms: 1,
+        max_retry_delay_ms: 1,
+    };
+    Frontier::open(options, now, || {}).expect("opens")
+}
+
+fn url(n: u32) -> Canonical {
+    Canonical::parse(&format!("https://{}.example.com/{n}", ["a", "b"][n as usize % 2])).expect("a URL")
+}
+
+fn found(numbers: std::ops::Range<u32>) -> Found {
+    let urls = numbers.map(|n| FoundUrl { canonical: url(n), depth: 0 }).collect();
+    Found { urls, ..Found::default() }
+}
+
+/// Leases and ends up to `limit` URLs at or after `now`; every third is told to come again.
+fn crawl(frontier: &Frontier, now: &mut crate::Millis, limit: usize, retries: bool) -> Vec<String> {
+    let mut finished = Vec::new();
+    let mut idle = 0;
+    let mut count = 0;
+    while count < limit && idle < 50 {
+        frontier.commit().expect("commits");
+        let Next::Lease(lease) = frontier.lease(*now).expect("answers") else {
+            *now += 1;
+            idle += 1;
+            continue;
+        };
+        (idle, count) = (0, count + 1);
+        let again = retries && count % 3 == 0 && lease.attempt() == 1;
+        let outcome = if again { Outcome::TryAgain { status: 503 } } else { Outcome::Fetched { status: 200 } };
+        if !again {
+            finished.push(lease.key().to_owned());
+        }
+        let report = HostReport { ended: *now, delay_ms: 1, health: Health::Answered };
+        let none = Found::default();
+        let completion = Completion { outcome, host: Some(report), tally: Tally::default(), found: &none };
+        frontier.complete(lease, &completion, *now).expect("completes");
+    }
+    finished
+}
+
+/// `share`: how much of the second merge's writes reach the store, in quarters; five is all and the filter too.
+fn check(share: usize) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut now = 1000;
+    let frontier = open(dir.path(), now);
+    frontier.offer(&found(0..300), None, now).expect("offers");
+    let mut finished = crawl(&frontier, &mut now, 90, true);
+    merge(&frontier.shared, &frontier.shared.partitions[0], After::Reopen).expect("merges");
+    finished.extend(crawl(&frontier, &mut now, 70, true));
+    frontier.offer(&found(250..400), None, now).expect("offers");
+    finished.extend(crawl(&frontier, &mut now, 50, true));
+    // In flight while the merge is cut; and what happens during a merge is journaled after it.
+    let Next::Lease(in_flight) = frontier.lease(now + 10).expect("answers") else { panic!("a host is due") };
+    frontier.commit().expect("commits");
+    {
+        let partition = &frontier.shared.partitions[0];
+        let mut checkpoint = partition.merging.lock();
+        let snapshot = freeze(&frontier.shared, partition);
+        finished.extend(crawl(&frontier, &mut now, 40, true));
+        frontier.commit().expect("commits");
+        let mut plan = plan(&snapshot, partition).expect("plans");
+        let kept = plan.changes.len() * share.min(4) / 4;
+        plan.changes.truncate(kept);
+        partition.store.write(plan.changes).expect("writes");
+        if share == 5 {
+            checkpoint.write(snapshot.filter.as_ref().expect("there is one"), plan.covered.sequence).expect("writes");
+        }
+    }
+    drop(in_flight);
+    drop(frontier);
+
+    let frontier = open(dir.path(), now);
+    finished.extend(crawl(&frontier, &mut now, 100, true));
+    merge(&frontier.shared, &frontier.shared.partitions[0], After::Reopen).expect("merges");
+    finished.extend(crawl(&frontier, &mut now, 10_000, false));
+    let distinct: BTreeSet<&String> = finished.iter().collect();
+    assert_eq!(finished.len(), distinct.len(), "finished twice");
+    assert_eq!(distinct.len(), 400, "lost");
+    let statistics = frontier.statistics().expect("answers");
+    assert_eq!(statistics.books.check(), Ok(()));
+    assert_eq!((statistics.books.fetched, statistics.books.queued, statistics.hosts), (400, 0, 2));
+    assert!((0..400).all(|n| frontier.seen(&url(n)).expect("answers")), "absent means absent");
+    assert!(!frontier.seen(&url(400)).expect("answers"));
+}
+
+#[test]
+fn a_merge_cut_before_its_first_write() {
+    check(0);
+}
+
+#[test]
+fn a_merge_cut_in_its_writes() {
+    (1..4).for_each(check);
+}
+
+#[test]
+fn a_merge_cut_before_it_says_what_it_covers() {
+    (4..6).for_each(check);
+}
+
+#[test]
+fn a_filter_that_cannot_be_read_is_bypassed_and_rebuilt() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut now = 1000;
+    let frontier = open(dir.path(), now);
+    frontier.offer(&found(0..100), None, now).expect("offers");
+    frontier.close().expect("closes");
+    let (_, filter) = crate::directory::partition_dirs(dir.path(), 0);
+    std::fs::write(filter.join("manifest"), "not a manifest").expect("writes");
+
+    let frontier = open(dir.path(), now);
+    let offered = frontier.offer(&found(50..150), None, now).expect("offers");
+    assert_eq!(offered.discovered, 50, "maybe is never a yes, and absent is never said of what is there");
+    assert_eq!(crawl(&frontier, &mut now, 1000, false).len(), 150);
+    let rebuilt = || frontier.shared.partitions[0].state.lock().filter.is_some();
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while !rebuilt() {
+        assert!(std::time::Instant::now() < deadline, "is rebuilt in the background");
+        std::thread::yield_now();
+    }
+    assert_eq!(frontier.offer(&found(0..150), None, now).expect("offers").discovered, 0);
+    assert_eq!(frontier.statistics().expect("answers").books.check(), Ok(()));
+}
