@@ -1,6 +1,10 @@
-//! How the crawler ends a lease: what became of the URL, and how its host behaved.
+//! How the crawler ends a lease: what became of the URL, how its host behaved, and what follows from both: a retry or an
+//! end, the host's next slot and back-off, the differences of the books.
 
 use crate::Millis;
+use crate::books::Books;
+use crate::host::Politeness;
+use crate::record::{HostState, State};
 
 /// What became of a leased URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,4 +90,59 @@ pub struct Completed {
     pub discovered: u64,
     /// Whether the URL went back into the queue for another attempt.
     pub requeued: bool,
+}
+
+/// State and status after an outcome: the one place that decides to retry.
+pub(crate) fn end_of(outcome: &Outcome, attempts: u8, max_attempts: u8) -> (State, i16) {
+    let again = attempts + 1 < max_attempts;
+    match *outcome {
+        Outcome::Fetched { status } => (State::Fetched, status as i16),
+        Outcome::TryAgain { status } if again => (State::Queued, status as i16),
+        Outcome::TryAgain { status } => (State::Fetched, status as i16),
+        Outcome::Failed { code, transient: true } if again => (State::Queued, code),
+        Outcome::Failed { code, .. } => (State::Failed, code),
+        Outcome::RobotsDenied => (State::RobotsDenied, 0),
+        Outcome::Excluded { code } => (State::Excluded, code),
+    }
+}
+
+/// The host after a request: its next slot, its back-off up after a failure, one step down after an answer.
+pub(crate) fn after(before: &HostState, report: &HostReport, politeness: &Politeness) -> HostState {
+    let mut host = *before;
+    host.delay_ms = report.delay_ms;
+    host.next_slot = host.next_slot.max(report.ended + report.delay_ms);
+    let wait = match report.health {
+        Health::Answered => {
+            host.failures = host.failures.saturating_sub(1);
+            return host;
+        }
+        Health::Failing => {
+            let doublings = u32::from(host.failures).min(20);
+            politeness.retry_delay_ms.saturating_mul(1 << doublings)
+        }
+        Health::RetryAfter(ms) => ms,
+    };
+    host.failures = host.failures.saturating_add(1);
+    host.blocked_until = host.blocked_until.max(report.ended + wait.min(politeness.max_retry_delay_ms));
+    host
+}
+
+pub(crate) fn outcome_books(end: State) -> Books {
+    let mut books = Books::default();
+    let state = match end {
+        State::Queued => return books,
+        State::Fetched => &mut books.fetched,
+        State::Failed => &mut books.failed,
+        State::RobotsDenied => &mut books.robots_denied,
+        State::Excluded => &mut books.excluded,
+    };
+    *state = 1;
+    books.queued = -1;
+    books
+}
+
+pub(crate) fn tally_books(tally: &Tally) -> Books {
+    let [status_2xx, status_3xx, status_4xx, status_5xx] = tally.statuses.map(|n| n as i64);
+    let (fetches, bytes_downloaded) = (tally.fetches as i64, tally.bytes as i64);
+    Books { fetches, bytes_downloaded, status_2xx, status_3xx, status_4xx, status_5xx, ..Books::default() }
 }

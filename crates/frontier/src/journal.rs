@@ -1,22 +1,14 @@
-//! The journal: append-only segments of numbered events, group-committed. The one file that names its file system.
+//! The journal: append-only segments of numbered events, group-committed. Its file system is named in here and nowhere else.
 //!
 //! Four verbs: [`Journal::append`] puts an event into the buffer and numbers it, a background thread writes the buffer
 //! and calls `fdatasync` every commit interval; [`Journal::open`] reads all events from a sequence on; [`Journal::trim`]
-//! deletes segments that nobody needs; [`Journal::wait_durable`] waits. It knows nothing of what an event means.
-//!
-//! On disk a segment is a header and *commits*, each what one `fdatasync` made durable:
-//!
-//! ```text
-//! segment = "CRAWLJ01" first_sequence:u64  *commit            ; file name: first sequence, 20 digits, ".journal"
-//! commit  = marker:u32 length:u32 crc32:u32 first_sequence:u64 count:u32  *( event_length:u32 event )
-//! ```
-//!
-//! All numbers are little-endian; `crc32` covers everything after itself, `length` counts the bytes after the commit's
-//! header. A commit is whole or not there. One that is not whole was never synced *if nothing comes after it*: that torn
-//! tail is cut off. A whole commit after a bad one means that synced data was lost: a loud error, never skipped.
+//! deletes segments that nobody needs; [`Journal::wait_durable`] waits. It knows nothing of what an event means. What lies on
+//! disk is described in `segment`.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+mod segment;
+
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,13 +18,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::error::{Error, IoContext};
-
-const MAGIC: &[u8; 8] = b"CRAWLJ01";
-const SEGMENT_HEADER: usize = 16;
-const MARKER: [u8; 4] = *b"cmt\n";
-const COMMIT_HEADER: usize = 24;
-/// Where the checksum's coverage starts in a commit: after marker, length and checksum.
-const CHECKED_FROM: usize = 12;
+use segment::{SEGMENT_HEADER, Segment, create_segment, list, read_segment, sync_dir};
 
 /// A segment is closed when it has this share of `max_bytes`, so that trimming can keep the whole near that size.
 const SEGMENTS: u64 = 16;
@@ -74,13 +60,6 @@ struct State {
     syncing_since: Option<Instant>,
     /// Oldest first; the last one is being written.
     segments: Vec<Segment>,
-}
-
-#[derive(Debug, Clone)]
-struct Segment {
-    first: Sequence,
-    path: PathBuf,
-    bytes: u64,
 }
 
 /// Size and pace of a journal.
@@ -324,139 +303,17 @@ impl Shared {
             self.bytes.fetch_add(segment.bytes, Ordering::Relaxed);
             self.state.lock().segments.push(segment);
         }
-        let mut header = [0; COMMIT_HEADER];
-        header[..4].copy_from_slice(&MARKER);
-        header[4..8].copy_from_slice(&(events.len() as u32).to_le_bytes());
-        header[12..20].copy_from_slice(&first.to_le_bytes());
-        header[20..].copy_from_slice(&count.to_le_bytes());
-        let checksum = checksum(&header[CHECKED_FROM..], events);
-        header[8..12].copy_from_slice(&checksum.to_le_bytes());
+        let header = segment::commit_header(first, count, events);
         file.write_all(&header)?;
         file.write_all(events)?;
         file.sync_data()?;
-        let bytes = (COMMIT_HEADER + events.len()) as u64;
+        let bytes = (header.len() + events.len()) as u64;
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if let Some(segment) = self.state.lock().segments.last_mut() {
             segment.bytes += bytes;
         }
         Ok(())
     }
-}
-
-fn checksum(header: &[u8], events: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(header);
-    hasher.update(events);
-    hasher.finalize()
-}
-
-fn list(dir: &Path) -> Result<Vec<Segment>, Error> {
-    let mut segments = Vec::new();
-    for entry in fs::read_dir(dir).at(dir)? {
-        let path = entry.at(dir)?.path();
-        let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
-        let Some(first) = name.strip_suffix(".journal").and_then(|n| n.parse().ok()).filter(|first| *first > 0) else {
-            return Err(Error::corrupt(&path, "not a journal segment".into()));
-        };
-        segments.push(Segment { first, path, bytes: 0 });
-    }
-    segments.sort_by_key(|s| s.first);
-    Ok(segments)
-}
-
-fn create_segment(dir: &Path, first: Sequence) -> Result<(File, Segment), Error> {
-    let path = dir.join(format!("{first:020}.journal"));
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&path).at(&path)?;
-    let mut header = [0; SEGMENT_HEADER];
-    header[..8].copy_from_slice(MAGIC);
-    header[8..].copy_from_slice(&first.to_le_bytes());
-    file.write_all(&header).at(&path)?;
-    file.sync_all().at(&path)?;
-    sync_dir(dir)?;
-    Ok((file, Segment { first, path, bytes: SEGMENT_HEADER as u64 }))
-}
-
-fn sync_dir(dir: &Path) -> Result<(), Error> {
-    File::open(dir).and_then(|d| d.sync_all()).at(dir)
-}
-
-/// Reads one segment; returns its length without a torn tail, which is cut off if this is the last segment.
-fn read_segment(
-    segment: &Segment,
-    is_last: bool,
-    last: &mut Sequence,
-    replay: &mut impl FnMut(Sequence, &[u8]) -> Result<(), Error>,
-) -> Result<u64, Error> {
-    let path = &segment.path;
-    let mut bytes = Vec::new();
-    File::open(path).and_then(|mut f| f.read_to_end(&mut bytes)).at(path)?;
-    let header_is_whole = bytes.len() >= SEGMENT_HEADER && bytes[..8] == *MAGIC && le64(&bytes[8..]) == segment.first;
-    if !header_is_whole {
-        // Its header is synced before the first commit is written.
-        return if is_last && find_commit(&bytes, *last).is_none() {
-            Ok(0)
-        } else {
-            Err(Error::corrupt(path, "not a journal segment of this version".into()))
-        };
-    }
-    let mut at = SEGMENT_HEADER;
-    while let Some(commit) = Commit::parse(&bytes[at..]) {
-        if commit.first != *last + 1 {
-            return Err(Error::corrupt(path, format!("event {} follows event {}", commit.first, *last)));
-        }
-        let mut events = commit.events;
-        for _ in 0..commit.count {
-            let (event, rest) = split_event(events).ok_or_else(|| Error::corrupt(path, "malformed commit".into()))?;
-            events = rest;
-            *last += 1;
-            replay(*last, event)?;
-        }
-        at += COMMIT_HEADER + commit.events.len();
-    }
-    if at < bytes.len() {
-        if !is_last || find_commit(&bytes[at..], *last).is_some() {
-            return Err(Error::corrupt(path, format!("a damaged commit at byte {at}, with good ones after it")));
-        }
-        let file = OpenOptions::new().write(true).open(path).at(path)?;
-        file.set_len(at as u64).and_then(|()| file.sync_all()).at(path)?;
-    }
-    Ok(at as u64)
-}
-
-/// A whole commit at the front of some bytes.
-struct Commit<'a> {
-    first: Sequence,
-    count: u32,
-    events: &'a [u8],
-}
-
-impl<'a> Commit<'a> {
-    fn parse(bytes: &'a [u8]) -> Option<Self> {
-        let (header, rest) = bytes.split_at_checked(COMMIT_HEADER)?;
-        let events = rest.get(..le32(&header[4..]) as usize)?;
-        let whole = header[..4] == MARKER && le32(&header[8..]) == checksum(&header[CHECKED_FROM..], events);
-        whole.then(|| Self { first: le64(&header[12..]), count: le32(&header[20..]), events })
-    }
-}
-
-/// Whether a whole commit with an event above `last` starts anywhere in `bytes`.
-fn find_commit(bytes: &[u8], last: Sequence) -> Option<usize> {
-    (0..bytes.len().saturating_sub(COMMIT_HEADER))
-        .filter(|at| bytes[*at..].starts_with(&MARKER))
-        .find(|at| Commit::parse(&bytes[*at..]).is_some_and(|c| c.first > last))
-}
-
-fn split_event(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = bytes.split_at_checked(4)?;
-    rest.split_at_checked(le32(length) as usize)
-}
-
-fn le32(bytes: &[u8]) -> u32 {
-    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
-}
-
-fn le64(bytes: &[u8]) -> u64 {
-    u64::from(le32(bytes)) | u64::from(le32(&bytes[4..])) << 32
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::Millis;
 use crate::fingerprint::Fingerprint;
-use crate::queue::{HostId, Item};
+use crate::host::{HostId, Item};
 use crate::returns::Returns;
 
 /// One URL to fetch. Ends by [`Frontier::complete`](crate::Frontier::complete) or

@@ -7,10 +7,10 @@ use crate::Millis;
 use crate::error::Error;
 use crate::event::{Change, Event};
 use crate::fingerprint::{Fingerprint, Secret};
+use crate::host::{HostId, Item, Stored};
 use crate::journal::{Journal, Sequence};
 use crate::memory::Place;
 use crate::partition::{Partition, State};
-use crate::queue::{HostId, Item, Stored};
 use crate::record::{BlockNumber, State as UrlState};
 use crate::store::{Block, BlockId, StoredHost, StoredRecord};
 

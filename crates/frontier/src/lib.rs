@@ -11,7 +11,7 @@
 //!    "Maybe" is never taken for "yes".
 //! 3. **Recorded** (`event`, `journal`): new URLs enter the journal in the same event that says they are seen. There is no
 //!    moment when a URL is seen but not queued.
-//! 4. **Leased** (`leasing`, `queue`): when its event is durable and its host may be asked again.
+//! 4. **Leased** (`leasing`, `queue`, `host`): when its event is durable and its host may be asked again.
 //! 5. **Completed** ([`Frontier::complete`]): the outcome and all URLs found on the page are one event.
 //! 6. **Merged** (`merge`): in the background, sorted by key, into the partition's store; its filter is checkpointed
 //!    beside it (`checkpoint`); the journal is trimmed.
@@ -29,7 +29,8 @@
 //! | where are two URLs made one? | `canonical.rs` |
 //! | what is counted? | `books.rs` |
 //! | what is on disk? | `journal.rs`, `store.rs`, `checkpoint.rs`, `directory.rs` |
-//! | when may a host be asked? | `queue.rs`, `frontier.rs` (`after`) |
+//! | who decides to retry? | `completion.rs` (`end_of`) |
+//! | when may a host be asked? | `completion.rs` (`after`), `queue.rs` |
 //! | what does a crash leave? | `merge.rs` |
 
 pub mod canonical;
@@ -43,6 +44,7 @@ mod event;
 mod fingerprint;
 mod found;
 mod frontier;
+mod host;
 mod hot_cache;
 mod journal;
 mod lease;
@@ -50,10 +52,13 @@ mod leasing;
 mod memory;
 mod merge;
 mod offering;
+mod opening;
+mod options;
 mod partition;
 mod queue;
 mod record;
 mod returns;
+mod shared;
 mod statistics;
 mod store;
 mod wire;
@@ -63,8 +68,9 @@ pub use canonical::{Canonical, UrlError, registrable_domain};
 pub use completion::{Completed, Completion, Health, HostReport, Outcome, Tally};
 pub use error::Error;
 pub use found::{Found, FoundUrl};
-pub use frontier::{Frontier, Offered, Options};
+pub use frontier::{Frontier, Offered};
 pub use lease::{Lease, Next};
+pub use options::Options;
 pub use statistics::Statistics;
 
 /// Milliseconds since the Unix epoch.

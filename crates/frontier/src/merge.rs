@@ -21,12 +21,12 @@ use bloom::ScalableFilter;
 use crate::canonical::host_of_key;
 use crate::checkpoint::Checkpoint;
 use crate::error::Error;
-use crate::frontier::Shared;
+use crate::host::{HostId, Stored};
 use crate::journal::Sequence;
 use crate::memory::{Order, Place};
 use crate::partition::{Frozen, Partition, State};
-use crate::queue::{HostId, Stored};
 use crate::record::{BlockNumber, HostState};
+use crate::shared::Shared;
 use crate::store::{self, Block, BlockId, BlockItem, Change, Covered, StoredHost};
 
 /// URLs in one queue block: read at one go when the host's turn comes, so a bound on what a host costs in memory.

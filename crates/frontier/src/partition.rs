@@ -16,10 +16,11 @@ use crate::canonical::host_of_key;
 use crate::checkpoint::Checkpoint;
 use crate::event::{Change, Event};
 use crate::fingerprint::{Fingerprint, Secret};
+use crate::host::{HostId, Item, Stored};
 use crate::hot_cache::HotCache;
 use crate::journal::Sequence;
 use crate::memory::{Entry, Generation, Order, Place};
-use crate::queue::{HostId, Item, Queues, Stored};
+use crate::queue::Queues;
 use crate::record::{HostState, State as UrlState};
 use crate::store::{Covered, Store};
 

@@ -5,7 +5,7 @@
 use parking_lot::Mutex;
 
 use crate::fingerprint::Fingerprint;
-use crate::queue::{HostId, Item};
+use crate::host::{HostId, Item};
 
 /// One dropped lease.
 #[derive(Debug)]

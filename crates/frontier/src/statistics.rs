@@ -2,7 +2,7 @@
 
 use crate::books::Books;
 use crate::error::Error;
-use crate::frontier::Shared;
+use crate::shared::Shared;
 
 /// What the frontier knows of itself at one moment.
 #[derive(Debug, Clone, Copy, Default)]

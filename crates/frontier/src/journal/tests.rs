@@ -1,5 +1,6 @@
 //! The journal over real files: what was durable is read back whatever byte the file is cut at.
 
+use super::segment::COMMIT_HEADER;
 use super::*;
 
 fn pace() -> Pace {

@@ -1,6 +1,7 @@
 //! The store over a real sled directory.
 
 use super::*;
+use crate::books::Books;
 use crate::record::State;
 
 fn open(dir: &Path) -> Store {
