@@ -1,5 +1,6 @@
 //! Opening a data directory: its partitions, and the replay of what their stores do not cover.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use crate::Millis;
@@ -15,6 +16,9 @@ use crate::queue::Queues;
 use crate::shared::{Background, Shared};
 use crate::store::Store;
 
+/// Threads that open partitions.
+const OPENERS: usize = 8;
+
 /// Takes the directory, opens every partition and replays the journal; no thread but the journal's runs yet.
 pub(crate) fn open(options: &Options, now: Millis, wake: Arc<dyn Fn() + Send + Sync>) -> Result<Shared, Error> {
     std::fs::create_dir_all(&options.dir).at(&options.dir)?;
@@ -23,9 +27,7 @@ pub(crate) fn open(options: &Options, now: Millis, wake: Arc<dyn Fn() + Send + S
     if meta.partitions != options.partitions {
         tracing::warn!(asked = options.partitions, kept = meta.partitions, "the directory keeps its partitions");
     }
-    let mut partitions = (0..meta.partitions)
-        .map(|number| open_partition(options, &meta, number, now))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut partitions = open_partitions(options, &meta, now)?;
     let journal = open_journal(options, &mut partitions, Arc::clone(&wake))?;
     for partition in &mut partitions {
         partition.state.get_mut().queues.wait_full_delays();
@@ -40,6 +42,18 @@ pub(crate) fn open(options: &Options, now: Millis, wake: Arc<dyn Fn() + Send + S
         wake,
         background: Background::default(),
         _lock: lock,
+    })
+}
+
+/// Opens all partitions, some at a time: each waits for the disk more than it computes.
+fn open_partitions(options: &Options, meta: &Meta, now: Millis) -> Result<Vec<Partition>, Error> {
+    let numbers: Vec<u16> = (0..meta.partitions).collect();
+    let share = numbers.len().div_ceil(OPENERS);
+    let open = |numbers: &[u16]| numbers.iter().map(|n| open_partition(options, meta, *n, now)).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        let openers: Vec<_> = numbers.chunks(share).map(|numbers| scope.spawn(|| open(numbers))).collect();
+        let opened = openers.into_iter().flat_map(|opener| opener.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        opened.collect()
     })
 }
 
