@@ -18,7 +18,7 @@
 //! serialisation percent-encodes `/` and `@` in userinfo. An IPv4 address holds dots, which a reversed domain never does.
 //!
 //! Equal keys come only from these rules ([`RULES_VERSION`]): the fragment is cut, an empty query (`?` and nothing) is
-//! dropped, one trailing dot of the host is dropped. Where one of the last two changed the URL, [`Canonical::alternate`]
+//! dropped, one trailing dot of the host is dropped. Where one of the last two changed the URL, the record
 //! keeps the fetch URL, because the key no longer gives it back.
 
 use std::ops::Range;

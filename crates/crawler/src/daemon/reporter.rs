@@ -56,7 +56,7 @@ impl Reporter {
             discovered = snapshot.discovered,
             queued = snapshot.queued,
             fetched = snapshot.fetched,
-            pages_per_sec = snapshot.pages_per_sec,
+            pages_per_sec = format_args!("{:.1}", snapshot.pages_per_sec),
             reason = snapshot.reason.as_deref(),
             "statistics"
         );

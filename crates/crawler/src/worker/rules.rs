@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use frontier::{Health, HostReport};
+use tracing::info;
 use url::{Position, Url};
 
 use super::trip::Trip;
@@ -76,10 +77,10 @@ async fn ask<F: Fetch>(trip: &mut Trip<'_, F>, page: &Url) -> (Answer, Health) {
             Err(error) if error.excluded() && hop == 0 => return (allow_all(trip, 0), Health::Answered),
             // A redirect to where we do not go leads to no rules.
             Err(error) if error.excluded() => return (allow_all(trip, TTL_MS), Health::Answered),
-            Err(_) => return (unreachable(trip), Health::Failing),
+            Err(error) => return (unreachable(trip, &url, error.reason()), Health::Failing),
         };
         let Some(target) = redirect_target(exchange.head(), &url) else {
-            return read(trip, exchange).await;
+            return read(trip, &url, exchange).await;
         };
         exchange.drain(DRAIN_BYTES).await;
         trip.tally.bytes += exchange.body_bytes();
@@ -91,7 +92,7 @@ async fn ask<F: Fetch>(trip: &mut Trip<'_, F>, page: &Url) -> (Answer, Health) {
 const TTL_MS: u64 = TTL.as_millis() as u64;
 
 /// Takes a final answer by its status.
-async fn read<F: Fetch>(trip: &mut Trip<'_, F>, mut exchange: Exchange<F::Body>) -> (Answer, Health) {
+async fn read<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url, mut exchange: Exchange<F::Body>) -> (Answer, Health) {
     let health = health_of_response(exchange.head(), trip.crawl.clock.now());
     match robots::from_status(exchange.head().status) {
         Availability::Parse => {
@@ -109,15 +110,17 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, mut exchange: Exchange<F::Body>)
                     let product = robots::product_token(&trip.crawl.config.crawl.user_agent);
                     (answer(trip, Robots::parse(product, &body), TTL_MS), health)
                 }
-                Err(_) => (unreachable(trip), Health::Failing),
+                Err(error) => (unreachable(trip, url, error.reason()), Health::Failing),
             }
         }
         availability => {
             exchange.drain(DRAIN_BYTES).await;
             trip.tally.bytes += exchange.body_bytes();
             match availability {
-                Availability::Unreachable if health == Health::Answered => (unreachable(trip), Health::Failing),
-                Availability::Unreachable => (unreachable(trip), health),
+                Availability::Unreachable => {
+                    let health = if health == Health::Answered { Health::Failing } else { health };
+                    (unreachable(trip, url, "server_error"), health)
+                }
                 _ => (allow_all(trip, TTL_MS), health),
             }
         }
@@ -133,7 +136,8 @@ fn allow_all<F: Fetch>(trip: &Trip<'_, F>, ttl_ms: u64) -> Answer {
 }
 
 /// Holds for those who wait for it now; the next lease of the host, after its rest, asks again.
-fn unreachable<F: Fetch>(trip: &Trip<'_, F>) -> Answer {
+fn unreachable<F: Fetch>(trip: &Trip<'_, F>, url: &Url, reason: &str) -> Answer {
+    info!(%url, reason, "robots.txt cannot be had: the host rests and its URLs stay queued");
     Answer { rules: None, expires: trip.crawl.clock.now() + 1 }
 }
 
