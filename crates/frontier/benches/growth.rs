@@ -8,6 +8,10 @@ use std::time::Instant;
 
 use frontier::{Canonical, Found, FoundUrl, Frontier, Options};
 
+/// As the daemon has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const HOSTS: f64 = 50_000.0;
 const PAGE: usize = 20;
 
@@ -42,6 +46,8 @@ fn main() {
         false_positive_rate: 0.01,
         filter_initial_capacity: 1_000_000,
         filter_growth_factor: 2.0,
+        filter_max_layers: 3,
+        filter_rebuild_cpu_share: 0.25,
         store_cache_bytes: 64 << 20,
         connections_per_host: 1,
         delay_ms: 1000,

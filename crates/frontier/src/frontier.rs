@@ -255,6 +255,11 @@ impl Frontier {
         }
     }
 
+    /// Asks for every filter to be rebuilt from the exact set, in the background.
+    pub fn rebuild_filters(&self) {
+        self.shared.request_rebuild();
+    }
+
     /// That journal, stores and background work are well.
     ///
     /// # Errors

@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use ahash::AHashSet;
 use bloom::ScalableFilter;
@@ -31,6 +32,11 @@ use crate::store::{self, Block, BlockId, BlockItem, Change, Covered, StoredHost}
 
 /// URLs in one queue block: read at one go when the host's turn comes, so a bound on what a host costs in memory.
 const BLOCK_ITEMS: usize = 64;
+
+/// A rebuilt filter has room for this part more than what is known: an eighth, so that it is full soon, not at once.
+const REBUILD_HEADROOM: u64 = 8;
+/// Keys that a throttled scan takes between two rests: some milliseconds' work.
+const KEYS_PER_REST: u32 = 4096;
 
 /// Whether the store is opened again after the merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,27 +253,52 @@ fn rewind_due_hosts(state: &mut State) {
     state.next_disk_due = on_disk_only.then_some(0);
 }
 
-/// Makes the filter anew from the exact set and memory. While it runs the partition answers maybe to everything.
-pub(crate) fn rebuild(shared: &Shared, partition: &Partition) -> Result<(), Error> {
+/// Makes the filter anew, as one layer, from the exact set and memory. Meanwhile the old one answers, or, where there is
+/// none, every answer is maybe. Returns the number of keys.
+pub(crate) fn rebuild(shared: &Shared, partition: &Partition) -> Result<u64, Error> {
     // Excludes merges: what is in memory now stays there until the scan has ended.
-    let checkpoint = partition.merging.lock();
-    let known = {
-        let books = &partition.state.lock().books;
-        (books.discovered + books.imported - books.forgotten).max(0) as u64
+    let _no_merge = partition.merging.lock();
+    let (known, layers) = {
+        let mut state = partition.state.lock();
+        state.rebuild_asked = false;
+        let known = state.books.discovered + state.books.imported - state.books.forgotten;
+        (known.max(0) as u64, state.filter.as_ref().map_or(usize::MAX, ScalableFilter::layer_count))
     };
-    let settings = shared.filter_settings;
-    let capacity = known.saturating_mul(2).max(settings.initial_capacity);
-    let mut filter = ScalableFilter::with_capacity_for(settings, capacity)
+    let capacity = (known + known / REBUILD_HEADROOM).max(shared.filter_settings.initial_capacity);
+    let mut filter = ScalableFilter::with_capacity_for(shared.filter_settings, capacity)
         .map_err(|e| Error::Poisoned(format!("filter of partition {}: {e}", partition.number)))?;
-    partition.store.scan_keys(|key| filter.insert(shared.secret.fingerprint(key)))?;
+    // One layer too many may wait; with more, or with no filter, lookups pay for every moment.
+    let share = if layers <= shared.rebuilding.max_layers + 1 { shared.rebuilding.cpu_share } else { 1.0 };
+    let mut throttle = Throttle { share, since: Instant::now(), keys: 0 };
+    partition.store.scan_keys(|key| {
+        filter.insert(shared.secret.fingerprint(key));
+        throttle.step();
+    })?;
     let mut state = partition.state.lock();
     let state = &mut *state;
     for fingerprint in state.active.fingerprints() {
         filter.insert(fingerprint);
     }
+    let keys = filter.len();
     state.filter = Some(filter);
-    drop(checkpoint);
-    Ok(())
+    Ok(keys)
+}
+
+/// Keeps a scan to its share of one core.
+struct Throttle {
+    share: f64,
+    since: Instant,
+    keys: u32,
+}
+
+impl Throttle {
+    fn step(&mut self) {
+        self.keys += 1;
+        if self.keys.is_multiple_of(KEYS_PER_REST) && self.share < 1.0 {
+            std::thread::sleep(self.since.elapsed().mul_f64(1.0 / self.share - 1.0));
+            self.since = Instant::now();
+        }
+    }
 }
 
 /// The filter of a partition at start: from its files, or none if they cannot be used or do not cover the store.

@@ -36,6 +36,7 @@ pub(crate) fn open(options: &Options, now: Millis, wake: Arc<dyn Fn() + Send + S
         secret: meta.secret,
         journal,
         filter_settings: options.filter_settings(partitions.len()),
+        rebuilding: options.rebuilding(),
         generation_bytes: options.generation_bytes(partitions.len()),
         partitions,
         journal_max_bytes: options.journal_max_bytes,

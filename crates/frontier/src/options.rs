@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::host::Politeness;
+use crate::shared::Rebuilding;
 
-/// Share of `recent_bytes` that one generation of one partition may use: two generations.
-const GENERATIONS: u64 = 2;
+/// Shares of `recent_bytes` that a partition has. It asks for a merge at one; one that had to wait for its turn freezes up
+/// to two, and a third fills meanwhile.
+const SHARES: u64 = 3;
 /// Hosts that all partitions together keep in memory though they have nothing to do now. About 400 bytes each.
 const HOSTS_IN_MEMORY: usize = 65_536;
 /// … and each of many partitions at least.
@@ -33,6 +35,10 @@ pub struct Options {
     pub filter_initial_capacity: u64,
     /// How much larger each further layer is.
     pub filter_growth_factor: f64,
+    /// A filter of more layers than this is rebuilt as one, in the background.
+    pub filter_max_layers: usize,
+    /// Share of one core that a rebuild may take, above 0 and up to 1.
+    pub filter_rebuild_cpu_share: f64,
     /// Memory for the stores' caches, in bytes.
     pub store_cache_bytes: u64,
     /// Requests open to one host at a time.
@@ -61,6 +67,8 @@ impl Options {
             false_positive_rate: 0.5,
             filter_initial_capacity: 1,
             filter_growth_factor: 2.0,
+            filter_max_layers: usize::MAX,
+            filter_rebuild_cpu_share: 1.0,
             store_cache_bytes: 1 << 24,
             connections_per_host: 1,
             delay_ms: 0,
@@ -89,8 +97,12 @@ impl Options {
         }
     }
 
+    pub(crate) fn rebuilding(&self) -> Rebuilding {
+        Rebuilding { max_layers: self.filter_max_layers, cpu_share: self.filter_rebuild_cpu_share.clamp(0.01, 1.0) }
+    }
+
     /// Of one generation of one partition's memory.
     pub(crate) fn generation_bytes(&self, partitions: usize) -> usize {
-        (self.recent_bytes / partitions as u64 / GENERATIONS) as usize
+        (self.recent_bytes / partitions as u64 / SHARES) as usize
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct State {
     pub(crate) hot: HotCache,
     /// `None` while it is rebuilt from the exact set: then the answer is maybe to everything.
     pub(crate) filter: Option<ScalableFilter>,
+    /// Somebody wants the filter to be made anew.
+    pub(crate) rebuild_asked: bool,
     /// What the filter files on disk cover; a replay adds the rest.
     pub(crate) filter_covered: Sequence,
     pub(crate) queues: Queues,
@@ -111,6 +113,7 @@ impl State {
             frozen: None,
             hot: HotCache::new(hot_cache_entries),
             filter: None,
+            rebuild_asked: false,
             filter_covered: 0,
             queues,
             books: covered.books,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -14,7 +14,7 @@ use crate::fingerprint::Secret;
 use crate::journal::{Journal, Sequence};
 use crate::merge::{self, After};
 use crate::offering;
-use crate::partition::Partition;
+use crate::partition::{Partition, State};
 
 /// A journal sync or store flush that takes longer has failed (a flush on a full disk hangs and returns no error).
 const SYNC_LIMIT: Duration = Duration::from_secs(60);
@@ -25,12 +25,22 @@ pub(crate) struct Shared {
     pub(crate) journal: Journal,
     pub(crate) partitions: Vec<Partition>,
     pub(crate) filter_settings: bloom::Settings,
+    pub(crate) rebuilding: Rebuilding,
     /// What one generation of one partition may use.
     pub(crate) generation_bytes: usize,
     pub(crate) journal_max_bytes: u64,
     pub(crate) wake: Arc<dyn Fn() + Send + Sync>,
     pub(crate) background: Background,
     pub(crate) _lock: Lock,
+}
+
+/// When filters are made anew, and how much of a core that may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rebuilding {
+    /// A filter of more layers is rebuilt.
+    pub(crate) max_layers: usize,
+    /// Share of one core, above 0 and up to 1.
+    pub(crate) cpu_share: f64,
 }
 
 /// State of the background work.
@@ -42,6 +52,7 @@ pub(crate) struct Background {
     closing: AtomicBool,
     failed: Mutex<Option<String>>,
     merges: AtomicU64,
+    rebuilds: AtomicU64,
     offer_waits: AtomicU64,
 }
 
@@ -52,7 +63,7 @@ impl Shared {
         for offer in offers {
             let partition = &self.partitions[usize::from(offer.partition)];
             let mut state = partition.state.lock();
-            while state.frozen.is_some() && state.active.bytes() > self.generation_bytes {
+            while self.is_full(&state) {
                 waited = true;
                 self.health()?;
                 partition.room.wait_for(&mut state, Duration::from_secs(1));
@@ -60,6 +71,12 @@ impl Shared {
         }
         self.background.offer_waits.fetch_add(u64::from(waited), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Whether a partition has a merge running and one due, or waits for its turn with twice its share.
+    fn is_full(&self, state: &State) -> bool {
+        let bytes = state.active.bytes();
+        bytes > 2 * self.generation_bytes || (state.frozen.is_some() && bytes > self.generation_bytes)
     }
 
     /// That journal, stores and background work are well.
@@ -73,6 +90,8 @@ impl Shared {
 
     /// Ends the merge thread when it has finished what it is doing.
     pub(crate) fn stop_merging(&self) {
+        // Under the lock: the thread is either before its look at the flag, or waiting and woken.
+        let _requests = self.background.requests.lock();
         self.background.closing.store(true, Ordering::Release);
         self.background.requested.notify_one();
     }
@@ -119,13 +138,11 @@ impl Shared {
     }
 
     fn merge_loop(&self) -> Result<(), Error> {
-        for partition in &self.partitions {
-            if partition.state.lock().filter.is_none() {
-                merge::rebuild(self, partition)?;
-                tracing::info!(partition = partition.number, "filter rebuilt from the exact set");
-            }
-        }
         while !self.background.closing.load(Ordering::Acquire) {
+            if let Some(partition) = self.partitions.iter().find(|p| self.wants_rebuild(p)) {
+                self.rebuild(partition)?;
+                continue;
+            }
             let Some(number) = self.next_merge() else { continue };
             let partition = &self.partitions[usize::from(number)];
             merge::merge(self, partition, After::Reopen)?;
@@ -136,11 +153,26 @@ impl Shared {
         Ok(())
     }
 
+    /// Whether a partition has no filter, one of too many layers, or was asked to make it anew.
+    fn wants_rebuild(&self, partition: &Partition) -> bool {
+        let state = partition.state.lock();
+        state.rebuild_asked || state.filter.as_ref().is_none_or(|f| f.layer_count() > self.rebuilding.max_layers)
+    }
+
+    fn rebuild(&self, partition: &Partition) -> Result<(), Error> {
+        let began = Instant::now();
+        let keys = merge::rebuild(self, partition)?;
+        self.background.rebuilds.fetch_add(1, Ordering::Relaxed);
+        let (partition, took) = (partition.number, began.elapsed());
+        tracing::info!(partition, keys, ?took, "filter rebuilt from the exact set");
+        Ok(())
+    }
+
     /// The partition to merge next: one that asked, or, when the journal is too large, the one that keeps its oldest
     /// segment. Waits a second for one.
     fn next_merge(&self) -> Option<u16> {
         let mut requests = self.background.requests.lock();
-        if requests.is_empty() {
+        if requests.is_empty() && !self.background.closing.load(Ordering::Acquire) {
             self.background.requested.wait_for(&mut requests, Duration::from_secs(1));
         }
         if let Some(number) = requests.first() {
@@ -155,13 +187,20 @@ impl Shared {
         self.partitions.iter().min_by_key(covered).filter(|p| covered(p) < oldest_end).map(|p| p.number)
     }
 
+    /// Asks for every filter to be made anew.
+    pub(crate) fn request_rebuild(&self) {
+        self.partitions.iter().for_each(|p| p.state.lock().rebuild_asked = true);
+        self.background.requested.notify_one();
+    }
+
     pub(crate) fn fail(&self, why: String) {
         self.background.failed.lock().get_or_insert(why);
         (self.wake)();
     }
 
-    /// Merges done and offers that had to wait, since the start.
-    pub(crate) fn pressure(&self) -> (u64, u64) {
-        (self.background.merges.load(Ordering::Relaxed), self.background.offer_waits.load(Ordering::Relaxed))
+    /// Merges done, rebuilds done and offers that had to wait, since the start.
+    pub(crate) fn work_done(&self) -> [u64; 3] {
+        let Background { merges, rebuilds, offer_waits, .. } = &self.background;
+        [merges, rebuilds, offer_waits].map(|count| count.load(Ordering::Relaxed))
     }
 }

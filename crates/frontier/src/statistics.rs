@@ -29,12 +29,14 @@ pub struct Statistics {
     pub offer_waits: u64,
     /// Merges done since the start.
     pub merges: u64,
+    /// Filters rebuilt since the start, one for each partition.
+    pub filter_rebuilds: u64,
 }
 
 impl Statistics {
     pub(crate) fn collect(shared: &Shared) -> Result<Self, Error> {
         let mut all = Self { journal_bytes: shared.journal.bytes(), ..Self::default() };
-        (all.merges, all.offer_waits) = shared.pressure();
+        [all.merges, all.filter_rebuilds, all.offer_waits] = shared.work_done();
         let mut weight = 0;
         for partition in &shared.partitions {
             let state = partition.state.lock();

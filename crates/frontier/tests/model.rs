@@ -27,6 +27,8 @@ fn options(dir: &Path, connections: u32) -> Options {
         false_positive_rate: 0.2,
         filter_initial_capacity: 16,
         filter_growth_factor: 2.0,
+        filter_max_layers: 2,
+        filter_rebuild_cpu_share: 0.25,
         store_cache_bytes: 1 << 20,
         connections_per_host: connections,
         delay_ms: DELAY_MS,

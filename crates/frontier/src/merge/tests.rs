@@ -19,6 +19,8 @@ fn open(dir: &Path, now: crate::Millis) -> Frontier {
         false_positive_rate: 0.1,
         filter_initial_capacity: 64,
         filter_growth_factor: 2.0,
+        filter_max_layers: 3,
+        filter_rebuild_cpu_share: 0.25,
         store_cache_bytes: 1 << 20,
         connections_per_host: 1,
         delay_ms: 1,
