@@ -167,6 +167,8 @@ pub struct Snapshot {
     pub offer_waits: u64,
     /// Merges of memory into the store.
     pub merges: u64,
+    /// Filters rebuilt since the start, one for each partition.
+    pub filter_rebuilds: u64,
     /// Why the crawl pauses, idles or ended; what remains.
     pub reason: Option<String>,
 }
@@ -228,6 +230,7 @@ impl Snapshot {
             journal_bytes: frontier.journal_bytes,
             offer_waits: frontier.offer_waits,
             merges: frontier.merges,
+            filter_rebuilds: frontier.filter_rebuilds,
             reason: None,
         }
     }

@@ -101,6 +101,8 @@ fn filter(s: &mut Section<'_>, out: &mut Filter) {
     s.integer("initial_capacity", 1..=100_000_000_000, &mut out.initial_capacity);
     // Every question visits every layer: below 2 there would soon be dozens.
     s.float("growth_factor", 2.0..=16.0, &mut out.growth_factor);
+    s.integer("max_layers", 1..=32, &mut out.max_layers);
+    s.float("rebuild_cpu_share", 0.01..=1.0, &mut out.rebuild_cpu_share);
 }
 
 fn store(s: &mut Section<'_>, out: &mut Store) {

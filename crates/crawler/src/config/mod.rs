@@ -278,11 +278,21 @@ pub struct Filter {
     pub initial_capacity: u64,
     /// How much larger each further layer is than the one before.
     pub growth_factor: f64,
+    /// A filter of more layers is rebuilt as one.
+    pub max_layers: u32,
+    /// Share of one core that a rebuild may take.
+    pub rebuild_cpu_share: f64,
 }
 
 impl Default for Filter {
     fn default() -> Self {
-        Filter { false_positive_rate: 0.01, initial_capacity: 1_000_000, growth_factor: 2.0 }
+        Filter {
+            false_positive_rate: 0.01,
+            initial_capacity: 1_000_000,
+            growth_factor: 2.0,
+            max_layers: 3,
+            rebuild_cpu_share: 0.25,
+        }
     }
 }
 

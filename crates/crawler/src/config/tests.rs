@@ -62,7 +62,7 @@ fn everything_changed() -> Config {
         "extract={max_links_per_page=1, max_url_bytes=256}",
         "frontier={partitions=1, hot_cache_entries=0, recent_bytes=65536}",
         "journal={commit_interval_ms=0, max_bytes=1048576}",
-        "filter={false_positive_rate=1e-6, initial_capacity=1, growth_factor=3}",
+        "filter={false_positive_rate=1e-6, initial_capacity=1, growth_factor=3, max_layers=1, rebuild_cpu_share=1}",
         "store={cache_bytes=1048576, min_free_disk_bytes=0}",
         "statistics.interval_secs=1",
     ];

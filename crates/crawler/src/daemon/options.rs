@@ -22,6 +22,8 @@ pub fn options(config: &Config, dir: &Path) -> frontier::Options {
         false_positive_rate: config.filter.false_positive_rate,
         filter_initial_capacity: config.filter.initial_capacity,
         filter_growth_factor: config.filter.growth_factor,
+        filter_max_layers: config.filter.max_layers as usize,
+        filter_rebuild_cpu_share: config.filter.rebuild_cpu_share,
         store_cache_bytes: config.store.cache_bytes,
         connections_per_host: config.politeness.connections_per_host,
         delay_ms: config.politeness.delay_ms,

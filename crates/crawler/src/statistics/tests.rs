@@ -55,6 +55,7 @@ fn statistics() -> (Statistics, Books) {
         journal_bytes: 10_000,
         offer_waits: 0,
         merges: 0,
+        filter_rebuilds: 0,
     };
     (statistics, books)
 }
