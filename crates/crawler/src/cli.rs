@@ -58,6 +58,11 @@ pub enum Command {
     /// See what the crawler makes of URLs and pages.
     #[command(subcommand)]
     Inspect(Inspect),
+    /// Put the seen-filter's promises to the test, on the live data; exit with 1 if one is broken.
+    Audit(Audit),
+    /// Look after the seen-filter.
+    #[command(subcommand)]
+    Filter(FilterCommand),
 }
 
 /// `crawld run`
@@ -120,6 +125,27 @@ pub struct Stats {
     pub json: bool,
 }
 
+/// `crawld audit`
+#[derive(Debug, Args)]
+pub struct Audit {
+    /// Where the crawl is kept.
+    #[command(flatten)]
+    pub data: Data,
+    /// What a stopped crawl is judged by.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Print one JSON object instead of lines.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `crawld filter`
+#[derive(Debug, Subcommand)]
+pub enum FilterCommand {
+    /// Have the running daemon rebuild every filter from the exact set, in the background.
+    Rebuild(Data),
+}
+
 /// `crawld inspect`
 #[derive(Debug, Subcommand)]
 pub enum Inspect {
@@ -180,6 +206,8 @@ mod tests {
             "stats",
             "stats --data d --json",
             "seen --data d",
+            "audit --data d --json --set filter.false_positive_rate=0.1",
+            "filter rebuild --data d",
             "inspect url",
             "inspect links --base http://a.test/ page.html",
         ] {

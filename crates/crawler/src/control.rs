@@ -1,4 +1,4 @@
-//! `DIR/control.sock`: how `crawld stats` and `crawld seen` talk to a running daemon.
+//! `DIR/control.sock`: how `crawld stats`, `seen`, `audit` and `filter` talk to a running daemon.
 //!
 //! One JSON object a line each way, on a Unix stream socket that only its owner may connect to (mode 0600):
 //!
@@ -6,6 +6,8 @@
 //! |---|---|
 //! | `{"verb":"stats"}` | the statistics, as in a line of `crawl-statistics.jsonl` |
 //! | `{"verb":"seen","url":"https://…"}` | `{"url":…,"key":…,"seen":true}` |
+//! | `{"verb":"audit"}` | `{"checks":[{"name":…,"verdict":"PASS","evidence":…},…]}`; may take minutes |
+//! | `{"verb":"rebuild_filters"}` | `{"asked":true}`: the rebuild goes on in the background |
 //! | anything else | `{"error":NAME,"detail":…}` with NAME one of `too_long`, `malformed`, `unknown_verb`, `bad_url`, `failed` |
 //!
 //! Requests of one connection are answered in order; a connection may ask any number of them.
@@ -53,10 +55,14 @@ pub enum Request {
         /// The URL, absolute.
         url: String,
     },
+    /// Does the filter keep its promises?
+    Audit,
+    /// Make every filter anew from the exact set.
+    RebuildFilters,
 }
 
 /// Names of all verbs, for the error that lists them.
-const VERBS: [&str; 2] = ["stats", "seen"];
+const VERBS: [&str; 4] = ["stats", "seen", "audit", "rebuild_filters"];
 
 /// An error as it is replied.
 pub fn error(name: &str, detail: impl ToString) -> Value {

@@ -30,6 +30,7 @@ use tokio::sync::{Notify, mpsc, watch as channel};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tracing::info;
 
+use crate::audit;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::control::{self, Request, Socket};
@@ -165,7 +166,8 @@ pub async fn run<F: Fetch + 'static>(
     });
     let writer = write_crawl_log(writer, Arc::clone(&frontier), failed.clone());
     let mut background = JoinSet::new();
-    serve(&mut background, &plan.dir, &frontier, &reporter, &failed)?;
+    let budget = crawl.config.filter.false_positive_rate;
+    serve(&mut background, &plan.dir, &frontier, &reporter, &failed, budget)?;
     tick(&mut background, crawl.config.statistics.interval_secs, &reporter, &failed);
     let paused = watch::disk(&mut background, plan.dir, crawl.config.store.min_free_disk_bytes, probe);
 
@@ -248,11 +250,12 @@ fn serve(
     frontier: &Arc<Frontier>,
     reporter: &Arc<Reporter>,
     failed: &mpsc::Sender<DaemonError>,
+    budget: f64,
 ) -> Result<(), DaemonError> {
     let socket = Socket::listen(dir).map_err(DaemonError::Control)?;
     let (frontier, reporter, failed) = (Arc::clone(frontier), Arc::clone(reporter), failed.clone());
     background.spawn(async move {
-        let answer = move |request| answer(Arc::clone(&frontier), Arc::clone(&reporter), request);
+        let answer = move |request| answer(Arc::clone(&frontier), Arc::clone(&reporter), budget, request);
         if let Err(error) = socket.serve(answer).await {
             let _ = failed.send(DaemonError::Control(error)).await;
         }
@@ -260,7 +263,7 @@ fn serve(
     Ok(())
 }
 
-async fn answer(frontier: Arc<Frontier>, reporter: Arc<Reporter>, request: Request) -> Value {
+async fn answer(frontier: Arc<Frontier>, reporter: Arc<Reporter>, budget: f64, request: Request) -> Value {
     match request {
         Request::Stats => match reporter.snapshot().await {
             Ok(snapshot) => serde_json::to_value(snapshot).expect("numbers and texts are JSON"),
@@ -269,6 +272,15 @@ async fn answer(frontier: Arc<Frontier>, reporter: Arc<Reporter>, request: Reque
         Request::Seen { url } => {
             let answered = blocking(move || seen(&frontier, &url)).await;
             answered.unwrap_or_else(|error| control::error("failed", error))
+        }
+        Request::Audit => match blocking(move || frontier.audit(budget)).await {
+            Ok(Ok(checks)) => audit::to_json(&checks),
+            Ok(Err(error)) => control::error("failed", error),
+            Err(error) => control::error("failed", error),
+        },
+        Request::RebuildFilters => {
+            frontier.rebuild_filters();
+            json!({ "asked": true })
         }
     }
 }

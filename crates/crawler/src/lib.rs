@@ -29,7 +29,7 @@
 //! | [`cli`], [`config`], [`exit`] | command line, config file, exit codes |
 //! | [`daemon`], [`signals`], [`disk`], [`clock`] | the process: start, watch, stop |
 //! | [`statistics`] | the lines of the statistics logs |
-//! | [`control`], [`questions`] | asking a crawl, running or stopped |
+//! | [`control`], [`questions`], [`audit`] | asking a crawl, running or stopped |
 //! | [`demo`] | a site on loopback and a crawl of it |
 //!
 //! # Invariants
@@ -38,6 +38,7 @@
 //! passes [`address`] by. Nothing is counted here that the frontier counts: its books are the only ones.
 
 pub mod address;
+pub mod audit;
 pub mod charset;
 pub mod cli;
 pub mod clock;

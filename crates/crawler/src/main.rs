@@ -8,13 +8,13 @@ use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
 use clap::Parser;
-use crawler::cli::{Cli, Command, ConfigArgs, ConfigCommand, Inspect, Run, Stats};
+use crawler::cli::{Audit, Cli, Command, ConfigArgs, ConfigCommand, Data, FilterCommand, Inspect, Run, Stats};
 use crawler::config::{self, Config};
 use crawler::daemon::{self, Plan};
 use crawler::demo::{self, DemoError};
 use crawler::exit::Exit;
 use crawler::fetch::HttpFetch;
-use crawler::{disk, extract, inspect, questions, seeds, signals, statistics};
+use crawler::{audit, disk, extract, inspect, questions, seeds, signals, statistics};
 use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::EnvFilter;
 
@@ -56,6 +56,8 @@ fn main() -> Exit {
                 .and_then(|()| Ok(out.flush()?))
         }
         Command::Inspect(what) => look(what),
+        Command::Audit(args) => audit(&args),
+        Command::Filter(FilterCommand::Rebuild(data)) => rebuild(&data),
     };
     match done {
         Ok(()) => Exit::Success,
@@ -113,6 +115,23 @@ fn stats(args: &Stats) -> Result<(), Failure> {
         return print(json + "\n");
     }
     print(statistics::report(&snapshot))
+}
+
+fn audit(args: &Audit) -> Result<(), Failure> {
+    let budget = config_of(&args.config)?.filter.false_positive_rate;
+    let report = questions::audit(&args.data.dir, budget).map_err(question)?;
+    print(if args.json { format!("{report}\n") } else { audit::to_text(&report) })?;
+    match audit::has_failed(&report) {
+        true => Err(Failure::new(Exit::Failure, "the audit has failed")),
+        false => Ok(()),
+    }
+}
+
+fn rebuild(data: &Data) -> Result<(), Failure> {
+    match questions::rebuild_filters(&data.dir).map_err(question)? {
+        true => print("the daemon rebuilds its filters; its log says when each is done\n"),
+        false => Err(Failure::new(Exit::Usage, format!("no daemon is running on {}", data.dir.display()))),
+    }
 }
 
 fn look(what: Inspect) -> Result<(), Failure> {

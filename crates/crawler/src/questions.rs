@@ -8,8 +8,9 @@ use std::path::Path;
 
 use frontier::Frontier;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::audit;
 use crate::clock::Clock;
 use crate::control::{Client, ClientError, Request};
 use crate::daemon::{exit_of, seen};
@@ -82,6 +83,28 @@ pub fn stats(dir: &Path) -> Result<Snapshot, QuestionError> {
             let now = Clock::start().now();
             Ok(Snapshot::new(now, Event::Asked, &frontier.statistics()?, &Gauges::default()))
         }
+    }
+}
+
+/// What the audit of the crawl in `dir` says. `budget` is the configured rate, for a stopped one.
+///
+/// # Errors
+/// When nobody can be asked.
+pub fn audit(dir: &Path, budget: f64) -> Result<Value, QuestionError> {
+    match open(dir)? {
+        Source::Daemon(mut client) => Ok(client.ask(&Request::Audit)?),
+        Source::Stopped(frontier) => Ok(audit::to_json(&frontier.audit(budget)?)),
+    }
+}
+
+/// Asks a running daemon to rebuild its filters; false where none is running.
+///
+/// # Errors
+/// When it does not answer.
+pub fn rebuild_filters(dir: &Path) -> Result<bool, QuestionError> {
+    match Client::connect(dir)? {
+        Some(mut client) => client.ask(&Request::RebuildFilters).map(|_| true).map_err(Into::into),
+        None => Ok(false),
     }
 }
 

@@ -18,7 +18,7 @@
 //! serialisation percent-encodes `/` and `@` in userinfo. An IPv4 address holds dots, which a reversed domain never does.
 //!
 //! Equal keys come only from these rules ([`RULES_VERSION`]): the fragment is cut, an empty query (`?` and nothing) is
-//! dropped, one trailing dot of the host is dropped. Where one of the last two changed the URL, the record
+//! dropped, trailing dots of the host are dropped (but of a host that is nothing else). Where one of the last two changed the URL, the record
 //! keeps the fetch URL, because the key no longer gives it back.
 
 use std::ops::Range;
@@ -147,9 +147,9 @@ pub(crate) fn host_of_key(key: &str) -> &str {
     key.split_once(')').map_or(key, |(host, _)| host)
 }
 
-/// The registrable domain of a host name; the host itself (without trailing dot) where there is none.
+/// The registrable domain of a host name; the host itself (without trailing dots) where there is none.
 pub fn registrable_domain(host: &str) -> &str {
-    let host = host.strip_suffix('.').unwrap_or(host);
+    let host = without_trailing_dots(host);
     if host.starts_with('[') || host.ends_with(|c: char| c.is_ascii_digit()) {
         return host;
     }
@@ -213,10 +213,9 @@ fn push_host(key: &mut String, url: &Url) -> Result<bool, UrlError> {
         }
         None => return Err(UrlError::Invalid(url::ParseError::EmptyHost)),
     };
-    let (domain, folded) = match domain.strip_suffix('.') {
-        Some(stem) if !stem.is_empty() => (stem, true),
-        _ => (domain, false),
-    };
+    let stem = without_trailing_dots(domain);
+    let folded = stem.len() < domain.len();
+    let domain = stem;
     for (i, label) in domain.rsplit('.').enumerate() {
         if i > 0 {
             key.push(',');
@@ -228,6 +227,14 @@ fn push_host(key: &mut String, url: &Url) -> Result<bool, UrlError> {
         }
     }
     Ok(folded)
+}
+
+/// `example.com.` names the same host as `example.com`; a host of nothing but dots stays as it is.
+fn without_trailing_dots(host: &str) -> &str {
+    match host.trim_end_matches('.') {
+        "" => host,
+        stem => stem,
+    }
 }
 
 fn host_range(url: &Url) -> Range<u32> {
@@ -264,6 +271,8 @@ mod tests {
             ("https://a)b.example.com/", "com,example,a%29b)/"),
             ("https://EXAMPLE.com/%7Ea/./b/../c", "com,example)/%7Ea/c"),
             ("https://bücher.example/", "example,xn--bcher-kva)/"),
+            ("https://example.com../a", "com,example)/a"),
+            ("https://./a", ",)/a"),
         ] {
             assert_eq!(Canonical::parse(url).map(|c| c.key().to_owned()), Ok(key.to_owned()), "{url}");
         }
@@ -317,7 +326,7 @@ mod tests {
                 }
                 let again = Canonical::parse(&url_of_key(one.key())).expect("the key's URL is a URL");
                 prop_assert_eq!(again.key(), one.key());
-                prop_assert_eq!(host_name(host_of_key(one.key())), one.host().trim_end_matches('.'));
+                prop_assert_eq!(host_name(host_of_key(one.key())), without_trailing_dots(one.host()));
             }
         }
     }

@@ -41,6 +41,12 @@ impl Checkpoint {
         Ok(Self { dir: dir.to_owned(), key_check, sealed: Vec::new() })
     }
 
+    /// The sequence that the files on disk cover, if there are any that say so.
+    pub(crate) fn covered(&self) -> Option<Sequence> {
+        let text = read_bounded(&self.dir.join(MANIFEST), MANIFEST_LIMIT).ok()?;
+        parse_manifest(&text).map(|(covered, _)| covered)
+    }
+
     /// Reads the filter. `Ok(None)` where none was ever written.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::canonical;
 use crate::error::{Error, IoContext};
@@ -18,6 +19,9 @@ use crate::fingerprint::Secret;
 
 /// Version of everything that is written below the directory.
 const FORMAT_VERSION: u32 = 1;
+
+/// How long a lock is waited for whose holder is gone.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Holds the data directory until dropped.
 #[derive(Debug)]
@@ -33,17 +37,27 @@ pub(crate) struct Meta {
 }
 
 /// Takes the directory, or says who has it.
+///
+/// A lock may outlive its holder for a moment: the store starts `sync` processes, and one that is just being started has
+/// a copy of the lock's descriptor. So a holder that is gone, or is this process, is waited for a little.
 pub(crate) fn lock(dir: &Path) -> Result<Lock, Error> {
     let path = dir.join("lock");
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).at(&path)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut pid = String::new();
-            file.take(16).read_to_string(&mut pid).at(&path)?;
-            return Err(Error::InUse { dir: dir.to_owned(), pid: pid.trim().parse().unwrap_or(0) });
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error).at(&path),
         }
-        Err(TryLockError::Error(error)) => return Err(error).at(&path),
+        let mut pid = String::new();
+        file.rewind().and_then(|()| (&mut file).take(16).read_to_string(&mut pid)).at(&path)?;
+        let pid = pid.trim().parse().unwrap_or(0);
+        let gone = pid == std::process::id() || !Path::new("/proc").join(pid.to_string()).exists();
+        if !gone || Instant::now() > deadline {
+            return Err(Error::InUse { dir: dir.to_owned(), pid });
+        }
+        std::thread::sleep(LOCK_PATIENCE / 100);
     }
     file.set_len(0).and_then(|()| file.rewind()).at(&path)?;
     writeln!(file, "{}", std::process::id()).at(&path)?;

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use crate::Millis;
+use crate::audit::{self, Check};
 use crate::books::Books;
 use crate::canonical::{Canonical, host_name, host_of_key, url_of_key};
 use crate::completion::{Completed, Completion, HostReport, Tally, after, end_of, outcome_books, tally_books};
@@ -253,6 +254,15 @@ impl Frontier {
             Answer::Absent => Ok(false),
             Answer::Maybe | Answer::Bypassed => Ok(partition.store.contains([url.key()].into_iter())? == [true]),
         }
+    }
+
+    /// Puts the filter's promises to the test, on the live data; records nothing. `budget` is the
+    /// rate of false positives that was asked for. Takes seconds for millions of URLs.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn audit(&self, budget: f64) -> Result<Vec<Check>, Error> {
+        audit::audit(&self.shared, budget)
     }
 
     /// Asks for every filter to be rebuilt from the exact set, in the background.

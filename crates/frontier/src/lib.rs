@@ -32,9 +32,11 @@
 //! | who decides to retry? | `completion.rs` (`end_of`) |
 //! | when may a host be asked? | `completion.rs` (`after`), `queue.rs` |
 //! | what does a crash leave? | `merge.rs` |
+//! | is the filter true to its promises? | `audit.rs` |
 
 pub mod canonical;
 
+mod audit;
 mod books;
 mod checkpoint;
 mod completion;
@@ -63,6 +65,7 @@ mod statistics;
 mod store;
 mod wire;
 
+pub use audit::{Check, Verdict};
 pub use books::Books;
 pub use canonical::{Canonical, UrlError, registrable_domain};
 pub use completion::{Completed, Completion, Health, HostReport, Outcome, Tally};

@@ -4,7 +4,7 @@
 //! closed, so [`Store::reopen`] follows each merge; dropping the last handle flushes and hides errors, so handles are lent
 //! under one guard, never cloned out, and flushes are explicit and checked; a batch locks every leaf that it touches, so
 //! [`Store::write`] takes many small batches in key order; `flush` hangs on a full disk instead of failing, so
-//! [`Store::health`] watches how long it takes.
+//! [`Store::health`] watches how long it takes. Opening runs the system's `sync` command twice, where there is one.
 
 mod layout;
 

@@ -14,6 +14,9 @@ use super::{MAX_LINE_BYTES, Request, with_short_path};
 /// How long a daemon may take for an answer. It waits for a commit at most, but the disk may be busy.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long an audit may take: it reads up to a million keys of each partition.
+const AUDIT_PATIENCE: Duration = Duration::from_secs(3600);
+
 /// Why a running daemon did not give an answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -50,7 +53,6 @@ impl Client {
             }
             Err(error) => return Err(error.into()),
         };
-        stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         Ok(Some(Self(BufReader::new(stream))))
     }
@@ -60,6 +62,8 @@ impl Client {
     /// # Errors
     /// [`ClientError`] for each way that no answer came.
     pub fn ask(&mut self, request: &Request) -> Result<Value, ClientError> {
+        let patience = if *request == Request::Audit { AUDIT_PATIENCE } else { PATIENCE };
+        self.0.get_ref().set_read_timeout(Some(patience))?;
         let mut line = serde_json::to_string(request).expect("texts are JSON");
         line.push('\n');
         self.0.get_mut().write_all(line.as_bytes())?;
