@@ -1,0 +1,33 @@
+//! The whole daemon, from outside: the real binary as a child process, web servers on loopback, the files it leaves.
+//!
+//! | module | what must hold |
+//! |---|---|
+//! | `site_crawl` | every reachable page once, nothing that robots.txt denies, counters equal to the access log |
+//! | `kills` | `kill -9` at random moments: nothing lost, little fetched twice, no host asked too soon |
+//! | `many_hosts` | many hosts in parallel, each politely |
+//! | `hostile` | a server that does everything wrong: each answer has a named outcome, memory stays bounded |
+//! | `disk_guard` | no room on the disk: the crawl pauses, says why, and resumes |
+//! | `stopping` | SIGTERM: an orderly end, and no page twice; a second one: at once, and nothing lost |
+//! | `control` | a directory in use, and the same answers from a running and from a stopped crawl |
+//! | `command_line` | config, seeds, inspect, help |
+//! | `structure` | who may name what, and where files may be |
+//!
+//! Beside them: `harness` starts, ends and reads the daemon, `web` serves pages, `generated` says what the pages of a site
+//! of any size are, `hostile_server` serves what no server should.
+//!
+//! Not unit tests: those are beside the code. Invariant: every crawl ends with `harness::statistics`, which checks every
+//! line of its statistics; no test leaves loopback.
+
+mod command_line;
+mod control;
+mod disk_guard;
+mod generated;
+mod harness;
+mod hostile;
+mod hostile_server;
+mod kills;
+mod many_hosts;
+mod site_crawl;
+mod stopping;
+mod structure;
+mod web;
