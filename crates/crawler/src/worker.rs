@@ -136,7 +136,7 @@ pub async fn journey<F: Fetch>(crawl: &Crawl<F>, lease: Lease) -> Result<(), fro
     };
     match came_to {
         Ok(visit) => close(crawl, lease, &trip, visit).await,
-        Err(report) => crawl.frontier.give_back(lease, report, trip.tally, crawl.clock.now()),
+        Err(report) => crawl.frontier.give_back(lease, report, trip.tally),
     }
 }
 

@@ -94,8 +94,10 @@ impl Frontier {
             let home = chunk.first().map_or(0, |offer| offer.partition);
             let mut locked = offering::decide(&shared.partitions, chunk, Some(home))?;
             let mut parts = found_parts(&locked, chunk, referrer, now);
-            if let Some((_, Event::Found { books, .. })) = parts.iter_mut().find(|(number, _)| *number == home) {
-                books.add(&std::mem::take(&mut page_books));
+            let books = std::mem::take(&mut page_books);
+            match parts.iter_mut().find(|(number, _)| *number == home) {
+                Some((_, Event::Found { books: of_home, .. })) => of_home.add(&books),
+                _ => parts.push((home, Event::Found { at: now, referrer, urls: Vec::new(), books })),
             }
             offered.discovered += discovered(&parts);
             offered.sequence = shared.record(&mut locked, &parts)?;
@@ -118,11 +120,10 @@ impl Frontier {
             };
             // The partition whose host has waited longest: fair across hosts.
             let first = shared.partitions.iter().map(|p| (due(p), p)).min_by_key(|(due, _)| *due);
-            let Some((due, partition)) = first.filter(|(due, _)| *due <= now) else {
+            let Some((_, partition)) = first.filter(|(due, _)| *due <= now) else {
                 let until = first.map(|(due, _)| due).filter(|due| *due != Millis::MAX);
                 return Ok(Next::Wait { until });
             };
-            debug_assert!(due <= now);
             match leasing::lease(partition, &shared.journal, &shared.secret, now)? {
                 Turn::Out(leased) => return Ok(Next::Lease(self.lease_of(partition.number, leased))),
                 Turn::Crowded => shared.request_merge(partition.number),
@@ -139,7 +140,7 @@ impl Frontier {
             partition,
             host: leased.host,
             fingerprint: leased.fingerprint,
-            slot_before: leased.slot_before,
+            slots: leased.slots,
             item: Some(leased.item),
             returns: Arc::clone(&self.returns),
         }
@@ -158,7 +159,7 @@ impl Frontier {
         let mut item = lease.item.take().expect("a lease that can be passed has its item");
         let state = locked.state(home);
         let (end, status) = end_of(&completion.outcome, item.record.attempts, self.max_attempts);
-        item.record.block = state.queues.held.get(&lease.fingerprint).map_or(item.record.block, |held| held.block);
+        item.record.block = state.queues.block_of(lease.fingerprint, &item);
         item.record.attempts += u8::from(end == State::Queued);
         (item.record.state, item.record.status, item.record.starts) = (end, status, 0);
         let before = state.queues.host(lease.host).state;
@@ -172,8 +173,9 @@ impl Frontier {
         parts.extend(found_parts(&locked, &offers, Some(&lease.url), now));
         let state = locked.state(home);
         state.queues.ended(lease.host, lease.fingerprint);
-        if host.is_none() {
-            state.queues.host_mut(lease.host).state.next_slot = lease.slot_before;
+        match &completion.host {
+            Some(report) => state.queues.response_ended(lease.host, report.ended, report.delay_ms),
+            None => state.queues.restore_slot(lease.host, lease.slots),
         }
         let sequence = shared.record(&mut locked, &parts)?;
         let state = locked.state(home);
@@ -186,28 +188,23 @@ impl Frontier {
     ///
     /// # Errors
     /// What the disk says; [`Error::Poisoned`].
-    pub fn give_back(
-        &self,
-        mut lease: Lease,
-        host: Option<HostReport>,
-        tally: Tally,
-        _now: Millis,
-    ) -> Result<(), Error> {
+    pub fn give_back(&self, mut lease: Lease, host: Option<HostReport>, tally: Tally) -> Result<(), Error> {
         let mut item = lease.item.take().expect("a lease that can be passed has its item");
         item.record.starts = item.record.starts.saturating_sub(1);
         let shared = &*self.shared;
         let partition = &shared.partitions[usize::from(lease.partition)];
         let mut state = partition.state.lock();
-        item.record.block = state.queues.held.get(&lease.fingerprint).map_or(item.record.block, |held| held.block);
+        item.record.block = state.queues.block_of(lease.fingerprint, &item);
         let mut parts = vec![Event::Leased(change_of(&item))];
         let before = state.queues.host(lease.host).state;
         let name = host_of_key(&item.key).to_owned();
         match host {
             Some(report) => {
                 let host = after(&before, &report, &self.politeness);
+                state.queues.response_ended(lease.host, report.ended, report.delay_ms);
                 parts.push(Event::Host { host: &name, state: host, books: tally_books(&tally) });
             }
-            None => state.queues.host_mut(lease.host).state.next_slot = lease.slot_before,
+            None => state.queues.restore_slot(lease.host, lease.slots),
         }
         let numbered: Vec<(u16, &Event<'_>)> = parts.iter().map(|event| (lease.partition, event)).collect();
         let sequence = shared.journal.append(&frame(&numbered))?;
@@ -249,7 +246,9 @@ impl Frontier {
         let shared = &*self.shared;
         let number = shared.secret.partition(url.registrable_domain(), shared.partitions.len() as u16);
         let partition = &shared.partitions[usize::from(number)];
-        match partition.state.lock().probe(shared.secret.fingerprint(url.key())) {
+        // Bound first: the lock must not be held over a read.
+        let answer = partition.state.lock().probe(shared.secret.fingerprint(url.key()));
+        match answer {
             Answer::Seen => Ok(true),
             Answer::Absent => Ok(false),
             Answer::Maybe | Answer::Bypassed => Ok(partition.store.contains([url.key()].into_iter())? == [true]),
@@ -300,11 +299,12 @@ impl Frontier {
             let name = host_of_key(&returned.item.key).to_owned();
             let mut host = state.queues.host(returned.host).state;
             host.next_slot = host.next_slot.max(now + host.delay_ms);
+            state.queues.response_ended(returned.host, now, host.delay_ms);
             let event = Event::Host { host: &name, state: host, books: Books::default() };
             let sequence = self.shared.journal.append(&frame(&[(returned.partition, &event)]))?;
             state.apply(sequence, &event);
             let mut item = returned.item;
-            item.record.block = state.queues.held.get(&returned.fingerprint).map_or(item.record.block, |h| h.block);
+            item.record.block = state.queues.block_of(returned.fingerprint, &item);
             state.queues.put_back(returned.host, returned.fingerprint, item);
             partition.publish(&state);
         }

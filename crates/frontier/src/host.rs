@@ -51,6 +51,8 @@ pub(crate) struct Host {
     pub(crate) state_set: bool,
     pub(crate) stored: Stored,
     pub(crate) in_flight: u32,
+    /// A full delay after the last response that ended: no lease that made no request may bring the slot back before it.
+    pub(crate) rests_until: Millis,
     pub(crate) heads: VecDeque<(Fingerprint, Item)>,
     pub(crate) frozen_tail: VecDeque<(Fingerprint, Order)>,
     pub(crate) tail: VecDeque<(Fingerprint, Order)>,
@@ -77,6 +79,7 @@ impl Host {
             state_set: false,
             stored,
             in_flight: 0,
+            rests_until: 0,
             heads: VecDeque::new(),
             frozen_tail: VecDeque::new(),
             tail: VecDeque::new(),

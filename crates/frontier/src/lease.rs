@@ -19,8 +19,8 @@ pub struct Lease {
     pub(crate) fingerprint: Fingerprint,
     /// `None` once the lease has ended.
     pub(crate) item: Option<Item>,
-    /// The host's next slot before the lease, restored when no request was made.
-    pub(crate) slot_before: Millis,
+    /// The host's next slot before the lease and with it: the former comes back when no request was made.
+    pub(crate) slots: (Millis, Millis),
     pub(crate) returns: Arc<Returns>,
 }
 

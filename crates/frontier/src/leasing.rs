@@ -24,7 +24,7 @@ pub(crate) struct Leased {
     pub(crate) host: HostId,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) item: Item,
-    pub(crate) slot_before: Millis,
+    pub(crate) slots: (Millis, Millis),
 }
 
 /// The partition's answer.
@@ -126,9 +126,10 @@ fn take_out(state: &mut State, host: HostId, fingerprint: Fingerprint, mut item:
     if many {
         // Starts are a full delay apart; with one connection the end of the response decides.
         entry.state.next_slot = now + entry.state.delay_ms;
-        state.queues.schedule(host);
     }
-    Leased { host, fingerprint, item, slot_before }
+    let slot = entry.state.next_slot;
+    state.queues.schedule(host);
+    Leased { host, fingerprint, item, slots: (slot_before, slot) }
 }
 
 /// The start of a lease is journaled without waiting, so that a page that kills the process is known by its count.

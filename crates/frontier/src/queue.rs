@@ -209,6 +209,28 @@ impl Queues {
         self.held.insert(fingerprint, Held { block, in_flight: false });
     }
 
+    /// The block that holds a URL that is out: a merge may have written it since it went out.
+    pub(crate) fn block_of(&self, fingerprint: Fingerprint, item: &Item) -> BlockNumber {
+        self.held.get(&fingerprint).map_or(item.record.block, |held| held.block)
+    }
+
+    /// A response of the host ended.
+    pub(crate) fn response_ended(&mut self, id: HostId, ended: Millis, delay_ms: u64) {
+        let host = self.host_mut(id);
+        host.rests_until = host.rests_until.max(ended + delay_ms);
+    }
+
+    /// A lease made no request: the host's slot is as before, unless another request has moved it meanwhile.
+    pub(crate) fn restore_slot(&mut self, id: HostId, (before, with_lease): (Millis, Millis)) {
+        let host = self.host_mut(id);
+        if host.state.next_slot == with_lease && before < with_lease {
+            host.state.next_slot = before.max(host.rests_until);
+            // Its entry in the schedule may be for the later time: a second, earlier one does no harm.
+            host.scheduled = false;
+            self.schedule(id);
+        }
+    }
+
     /// A URL of this host came to an end.
     pub(crate) fn ended(&mut self, id: HostId, fingerprint: Fingerprint) {
         self.held.remove(&fingerprint);

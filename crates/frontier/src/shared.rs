@@ -65,6 +65,10 @@ impl Shared {
             let mut state = partition.state.lock();
             while self.is_full(&state) {
                 waited = true;
+                // A page completed during the last merge may have filled it: then nobody has asked for the next one.
+                if state.frozen.is_none() {
+                    self.request_merge(offer.partition);
+                }
                 self.health()?;
                 partition.room.wait_for(&mut state, Duration::from_secs(1));
             }

@@ -187,7 +187,7 @@ impl World<'_> {
                 let lease = self.leases.swap_remove(index % self.leases.len());
                 self.ended.insert(lease.host().to_owned(), self.now);
                 let report = HostReport { ended: self.now, delay_ms: DELAY_MS, health: Health::Answered };
-                let given = self.frontier().give_back(lease, Some(report), Tally::default(), self.now);
+                let given = self.frontier().give_back(lease, Some(report), Tally::default());
                 given.expect("gives back");
             }
             Op::DropLease(index) if !self.leases.is_empty() => {

@@ -169,8 +169,7 @@ impl<F: Fetch + 'static> Dispatcher<F> {
                 biased;
                 () = limiter.until_ready() => {}
                 _ = self.stop.wait_for(|stop| *stop) => {
-                    let now = self.crawl.clock.now();
-                    return Ok(self.crawl.frontier.give_back(lease, None, Tally::default(), now)?);
+                    return Ok(self.crawl.frontier.give_back(lease, None, Tally::default())?);
                 }
             }
         }
