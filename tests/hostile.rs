@@ -48,9 +48,9 @@ fn each_hostile_answer_has_a_named_outcome_and_the_crawl_goes_on() {
         "politeness.connections_per_host=8",
         "politeness.retry_delay_secs=1",
         "politeness.max_retry_delay_secs=1",
-        "fetch.timeout_secs=2",
+        "fetch.timeout_secs=6",
         "fetch.connect_timeout_secs=1",
-        "fetch.idle_timeout_secs=1",
+        "fetch.idle_timeout_secs=2",
         "fetch.max_attempts=2",
     ];
     let crawl = Crawl::new(&sets, &[server.url("/")]);

@@ -54,6 +54,9 @@ fn finished(crawl: &Crawl, kills: usize) -> BTreeSet<String> {
     let known: BTreeSet<_> = urls.iter().zip(crawl.seen(&urls)).filter(|(_, seen)| *seen).map(|(url, _)| url).collect();
     assert_eq!((&last["queued"], &last["in_flight"]), (&0.into(), &0.into()), "{last}");
     assert_eq!((&last["fetched"], &last["discovered"]), (&known.len().into(), &known.len().into()), "{last}");
+    // Asked of the stopped directory, so that what the stores say of their hosts counts, not what was in memory.
+    let stopped = crawl.stats();
+    assert_eq!((&stopped["hosts"], &stopped["hosts_waiting"]), (&SITE.hosts.into(), &0.into()), "{stopped}");
     known.into_iter().cloned().collect()
 }
 

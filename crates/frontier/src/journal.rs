@@ -70,12 +70,13 @@ pub(crate) struct Pace {
 
 impl Journal {
     /// Opens the journal in `dir` (created when missing), cuts a torn tail, hands every event to `replay` in order, and
-    /// starts committing. `known` is the highest sequence that store and filter know; a journal that ends below it has lost
+    /// starts committing. `known` are the lowest and the highest sequence that the stores cover; a journal that begins above
+    /// or ends below them has lost
     /// synced data.
     pub(crate) fn open(
         dir: &Path,
         pace: &Pace,
-        known: Sequence,
+        known: (Sequence, Sequence),
         wake: Box<dyn Fn() + Send + Sync>,
         mut replay: impl FnMut(Sequence, &[u8]) -> Result<(), Error>,
     ) -> Result<Self, Error> {
@@ -95,8 +96,14 @@ impl Journal {
         if let Some(empty) = segments.pop_if(|s| s.bytes <= SEGMENT_HEADER as u64) {
             fs::remove_file(&empty.path).at(&empty.path)?;
         }
-        if known > last {
-            return Err(Error::corrupt(dir, format!("the journal ends at event {last}, but the store covers {known}")));
+        let (lowest, highest) = known;
+        if highest > last {
+            let what = format!("the journal ends at event {last}, but a store covers {highest}");
+            return Err(Error::corrupt(dir, what));
+        }
+        if let Some(first) = segments.first().map(|s| s.first).filter(|first| *first > lowest + 1) {
+            let what = format!("the journal begins at event {first}, but a store covers only {lowest}");
+            return Err(Error::corrupt(dir, what));
         }
         // Each run writes segments of its own: what an earlier one left is never written again.
         let (file, segment) = create_segment(dir, last + 1)?;

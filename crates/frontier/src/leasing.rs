@@ -152,7 +152,7 @@ pub(crate) fn change_of(item: &Item) -> Change<'_> {
 
 fn read_host(partition: &Partition, read: &HostRead) -> Result<HostGot, Error> {
     let store = &partition.store;
-    let stored = if read.state { Some(store.host(&read.name)?) } else { None };
+    let stored = if read.state { Some(store.host(&read.name, read.upto)?) } else { None };
     let block = store.next_block(&read.name, read.after, read.upto)?;
     let mut items = Vec::new();
     if let Some((id, block)) = &block {

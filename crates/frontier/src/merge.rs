@@ -50,6 +50,8 @@ struct Snapshot {
     frozen: Frozen,
     hosts: Vec<HostSnapshot>,
     covered: Covered,
+    /// What the store covered before.
+    before: Sequence,
     filter: Option<ScalableFilter>,
 }
 
@@ -122,7 +124,8 @@ fn freeze(shared: &Shared, partition: &Partition) -> Snapshot {
         }
     }
     let covered = Covered { sequence, books: state.books, ..state.covered };
-    Snapshot { frozen, hosts, covered, filter: state.filter.clone() }
+    let before = state.covered.sequence;
+    Snapshot { frozen, hosts, covered, before, filter: state.filter.clone() }
 }
 
 fn plan(snapshot: &Snapshot, partition: &Partition) -> Result<Plan, Error> {
@@ -204,7 +207,9 @@ fn plan_hosts(
     let mut hosts = Vec::with_capacity(snapshot.hosts.len());
     for host in &snapshot.hosts {
         let stored = match host.stored {
-            Stored::Unread => partition.store.host(&host.name)?.map_or(Stored::Absent, Stored::Present),
+            Stored::Unread => {
+                partition.store.host(&host.name, snapshot.before)?.map_or(Stored::Absent, Stored::Present)
+            }
             known => known,
         };
         let state = host.state.unwrap_or(match stored {
@@ -213,7 +218,8 @@ fn plan_hosts(
         });
         let queued = stored.queued().saturating_add_signed(host.delta);
         let new = StoredHost { state, queued };
-        changes.push(store::put_host(&host.name, &new));
+        let before = if let Stored::Present(before) = &stored { Some(before) } else { None };
+        changes.push(store::put_host(&host.name, covered.sequence, &new, before));
         if stored.due() != new.due() {
             changes.extend(stored.due().map(|due| store::set_due(&host.name, due, false)));
             changes.extend(new.due().map(|due| store::set_due(&host.name, due, true)));

@@ -82,10 +82,11 @@ fn open_journal(
     wake: Arc<dyn Fn() + Send + Sync>,
 ) -> Result<Journal, Error> {
     let dir = options.dir.join("journal");
-    let known = partitions.iter_mut().map(|p| p.state.get_mut().covered.sequence).max().unwrap_or(0);
+    let covered = partitions.iter_mut().map(|p| p.state.get_mut().covered.sequence);
+    let (lowest, highest) = covered.fold((u64::MAX, 0), |(low, high), one| (low.min(one), high.max(one)));
     let pace = Pace { interval: options.commit_interval, max_bytes: options.journal_max_bytes };
     let damaged = dir.clone();
-    Journal::open(&dir, &pace, known, Box::new(move || wake()), |sequence, event| {
+    Journal::open(&dir, &pace, (lowest, highest), Box::new(move || wake()), |sequence, event| {
         let parts = decode_parts(event).map_err(|e| Error::corrupt(&damaged, format!("event {sequence}: {e}")))?;
         for (number, event) in parts {
             let Some(partition) = partitions.get_mut(usize::from(number)) else {

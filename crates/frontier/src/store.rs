@@ -7,6 +7,7 @@
 //! [`Store::health`] watches how long it takes. Opening runs the system's `sync` command twice, where there is one.
 
 mod layout;
+mod mend;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,13 +16,14 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::Millis;
 use crate::error::{Error, IoContext};
-use crate::record::{BlockNumber, HostState, Record};
+use crate::journal::Sequence;
+use crate::record::{BlockNumber, Record};
 use crate::wire::{Reader, WireError, Writer};
 
 pub(crate) use layout::{
     Block, BlockId, BlockItem, Change, Covered, StoredHost, StoredRecord, put_block, put_host, put_record, set_due,
 };
-use layout::{block_key, decode_block, decode_covered, due_key, host_key, parse_block_id, seen_key};
+use layout::{block_key, decode_block, decode_covered, decode_host, due_key, host_key, parse_block_id, seen_key};
 
 /// Keys per leaf. Measured against 256: twice the merge rate at 20 M URLs, for dearer cold random reads.
 const FANOUT: usize = 1024;
@@ -76,11 +78,10 @@ impl Store {
         self.lend(|db| keys.map(|key| db.contains_key(seen_key(key)).at(&self.dir)).collect())
     }
 
-    pub(crate) fn host(&self, host: &str) -> Result<Option<StoredHost>, Error> {
+    /// A host as it was when `covered` was covered, whatever a merge after that has written.
+    pub(crate) fn host(&self, host: &str, covered: Sequence) -> Result<Option<StoredHost>, Error> {
         let Some(value) = self.get(&host_key(host))? else { return Ok(None) };
-        let mut input = Reader::new(&value);
-        let decoded = HostState::decode(&mut input).and_then(|state| Ok(StoredHost { state, queued: input.varint()? }));
-        decoded.map(Some).map_err(|e| self.malformed(host, e))
+        decode_host(&value, covered).map_err(|e| self.malformed(host, e))
     }
 
     /// The host's first block after `after`, of merges up to `upto`.
@@ -230,6 +231,7 @@ impl Store {
 }
 
 fn open_db(dir: &Path, cache_bytes: usize) -> Result<Db, Error> {
+    mend::mend(dir).at(dir)?;
     let config = sled::Config::new().path(dir).cache_capacity_bytes(cache_bytes).flush_every_ms(None);
     config.open::<FANOUT>().at(dir)
 }

@@ -12,7 +12,7 @@ type Events = Vec<(Sequence, Vec<u8>)>;
 
 fn open(dir: &Path) -> Result<(Journal, Events), Error> {
     let mut events = Vec::new();
-    let journal = Journal::open(dir, &pace(), 0, Box::new(|| {}), |sequence, event| {
+    let journal = Journal::open(dir, &pace(), (u64::MAX - 1, 0), Box::new(|| {}), |sequence, event| {
         events.push((sequence, event.to_vec()));
         Ok(())
     })?;
@@ -113,7 +113,21 @@ fn a_missing_segment_is_an_error() {
 fn a_journal_that_ends_below_what_the_store_covers_is_an_error() {
     let dir = tempfile::tempdir().expect("a directory");
     written(dir.path());
-    let reopen = |known| Journal::open(dir.path(), &pace(), known, Box::new(|| {}), |_, _| Ok(()));
+    let reopen = |known| Journal::open(dir.path(), &pace(), (0, known), Box::new(|| {}), |_, _| Ok(()));
     assert!(matches!(reopen(5), Err(Error::Corrupt { .. })));
     assert!(reopen(4).is_ok());
+}
+
+#[test]
+fn a_store_that_covers_less_than_the_journal_has_trimmed_is_an_error() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for _ in 0..3 {
+        let journal = Journal::open(dir.path(), &pace(), (3, 0), Box::new(|| {}), |_, _| Ok(())).expect("opens");
+        let sequence = journal.append(b"x").expect("appends");
+        journal.wait_durable(sequence).expect("is durable");
+        journal.trim(2).expect("trims");
+    }
+    let reopen = |lowest| Journal::open(dir.path(), &pace(), (lowest, 3), Box::new(|| {}), |_, _| Ok(()));
+    assert!(matches!(reopen(1), Err(Error::Corrupt { .. })), "event 2 is lost");
+    assert!(reopen(2).is_ok());
 }

@@ -109,6 +109,10 @@ fn check(share: usize) {
     assert_eq!((statistics.books.fetched, statistics.books.queued, statistics.hosts), (400, 0, 2));
     assert!((0..400).all(|n| frontier.seen(&url(n)).expect("answers")), "absent means absent");
     assert!(!frontier.seen(&url(400)).expect("answers"));
+    frontier.close().expect("closes");
+    let frontier = open(dir.path(), now);
+    let statistics = frontier.statistics().expect("answers");
+    assert_eq!((statistics.hosts, statistics.hosts_waiting), (2, 0), "a queue was counted twice");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! "d" due:u64be host          -> ""                       hosts with work, by when they may be asked
-//! "h" host                    -> host state, queue length
+//! "h" host                    -> merge, host state and queue length; the same before that merge
 //! "m"                         -> covered sequence, books, counts: written alone, after everything that it covers
 //! "q" host 0 merge:u64be part:u32be -> queue block: keys and referrers
 //! "s" key                     -> record
@@ -81,12 +81,34 @@ pub(crate) fn put_record(key: &str, record: &Record, alternate: Option<&str>) ->
     Change { key: seen_key(key), value: Some(out.into_bytes()) }
 }
 
-/// Sets a host's record.
-pub(crate) fn put_host(host: &str, stored: &StoredHost) -> Change {
+/// Sets a host's record, and keeps beside it what it was `before`: a length is relative, so a merge that never came to
+/// its end (one above the covered sequence) must not count.
+pub(crate) fn put_host(host: &str, number: BlockNumber, stored: &StoredHost, before: Option<&StoredHost>) -> Change {
     let mut out = Writer::default();
-    stored.state.encode(&mut out);
-    out.varint(stored.queued);
+    out.varint(number);
+    encode_host(&mut out, stored);
+    out.byte(u8::from(before.is_some()));
+    if let Some(before) = before {
+        encode_host(&mut out, before);
+    }
     Change { key: host_key(host), value: Some(out.into_bytes()) }
+}
+
+fn encode_host(out: &mut Writer, host: &StoredHost) {
+    host.state.encode(out);
+    out.varint(host.queued);
+}
+
+pub(super) fn decode_host(value: &[u8], covered: Sequence) -> Result<Option<StoredHost>, WireError> {
+    let mut input = Reader::new(value);
+    let number: BlockNumber = input.varint()?;
+    let stored = decode_one_host(&mut input)?;
+    let before = if input.byte()? == 1 { Some(decode_one_host(&mut input)?) } else { None };
+    Ok(if number <= covered { Some(stored) } else { before })
+}
+
+fn decode_one_host(input: &mut Reader<'_>) -> Result<StoredHost, WireError> {
+    Ok(StoredHost { state: HostState::decode(input)?, queued: input.varint()? })
 }
 
 /// Lists a host in the due-time index, or takes it off.
