@@ -32,6 +32,7 @@
 //! | who decides to retry? | `completion.rs` (`end_of`) |
 //! | when may a host be asked? | `completion.rs` (`after`), `queue.rs` |
 //! | what does a crash leave? | `merge.rs` |
+//! | when is a filter made anew? | `rebuild.rs` |
 //! | is the filter true to its promises? | `audit.rs` |
 
 pub mod canonical;
@@ -58,6 +59,7 @@ mod opening;
 mod options;
 mod partition;
 mod queue;
+mod rebuild;
 mod record;
 mod returns;
 mod shared;

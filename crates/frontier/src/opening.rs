@@ -9,10 +9,10 @@ use crate::directory::{self, Meta};
 use crate::error::{Error, IoContext};
 use crate::event::decode_parts;
 use crate::journal::{Journal, Pace};
-use crate::merge;
 use crate::options::Options;
 use crate::partition::{Partition, State};
 use crate::queue::Queues;
+use crate::rebuild;
 use crate::shared::{Background, Shared};
 use crate::store::Store;
 
@@ -68,7 +68,7 @@ fn open_partition(options: &Options, meta: &Meta, number: u16, now: Millis) -> R
     let mut checkpoint = Checkpoint::open(&filter_dir, meta.secret.check())?;
     let mut state = State::new(meta.secret.clone(), options.hot_cache_entries.div_ceil(count), queues, covered);
     if let Err(reason) =
-        merge::restore_filter(&mut checkpoint, options.filter_settings(count), covered.sequence, &mut state)
+        rebuild::restore_filter(&mut checkpoint, options.filter_settings(count), covered.sequence, &mut state)
     {
         tracing::warn!(partition = number, reason, "filter cannot be used: answering maybe and rebuilding it");
     }

@@ -15,6 +15,7 @@ use crate::journal::{Journal, Sequence};
 use crate::merge::{self, After};
 use crate::offering;
 use crate::partition::{Partition, State};
+use crate::rebuild;
 
 /// A journal sync or store flush that takes longer has failed (a flush on a full disk hangs and returns no error).
 const SYNC_LIMIT: Duration = Duration::from_secs(60);
@@ -165,7 +166,7 @@ impl Shared {
 
     fn rebuild(&self, partition: &Partition) -> Result<(), Error> {
         let began = Instant::now();
-        let keys = merge::rebuild(self, partition)?;
+        let keys = rebuild::rebuild(self, partition)?;
         self.background.rebuilds.fetch_add(1, Ordering::Relaxed);
         let (partition, took) = (partition.number, began.elapsed());
         tracing::info!(partition, keys, ?took, "filter rebuilt from the exact set");
