@@ -6,10 +6,15 @@
 //! word of a block), but with blocks of 8 × 64 bits instead of 8 × 32, and with the bits taken straight from the
 //! fingerprint instead of multiplied out of 32 bits of it.
 //!
+//! The bits are defined here in portable Rust. Where the processor has AVX2 the same bits are set and tested eight words at
+//! once, chosen at run time; and the batch forms ask for the lines of later keys while they test earlier ones.
+//!
 //! Invariant: bits are only ever set, so a fingerprint that went in is found for as long as the filter lives.
 
-use crate::error::FilterError;
-use crate::sizing::{self, MAX_BLOCKS};
+use crate::error::{FilterError, Full};
+use crate::filter::{Filter, Growable, Kind, Shape};
+use crate::lines::{Block, zeroed};
+use crate::{machine, sizing};
 
 /// Words in a block, and so bits set by a key.
 pub const WORDS_PER_BLOCK: usize = 8;
@@ -17,15 +22,6 @@ pub const WORDS_PER_BLOCK: usize = 8;
 pub const BLOCK_BYTES: u64 = 64;
 /// Bits in a block.
 pub const BLOCK_BITS: u64 = BLOCK_BYTES * 8;
-
-/// One cache line of filter. The alignment makes a probe touch one line, never two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, align(64))]
-pub(crate) struct Block(pub(crate) [u64; WORDS_PER_BLOCK]);
-
-impl Block {
-    const EMPTY: Block = Block([0; WORDS_PER_BLOCK]);
-}
 
 /// A set of fingerprints that answers *absent* (certain) or *maybe*.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,19 +35,9 @@ impl BlockedFilter {
     ///
     /// # Errors
     /// [`FilterError::NoCapacity`] for 0 blocks, [`FilterError::OutOfMemory`] above
-    /// [`MAX_BLOCKS`] or when the allocator refuses.
+    /// [`MAX_BLOCKS`](sizing::MAX_BLOCKS) or when the allocator refuses.
     pub fn new(blocks: u64) -> Result<Self, FilterError> {
-        if blocks == 0 {
-            return Err(FilterError::NoCapacity);
-        }
-        let no_memory = || FilterError::OutOfMemory { bytes: blocks.saturating_mul(BLOCK_BYTES) };
-        let count = usize::try_from(blocks).map_err(|_| no_memory())?;
-        let mut storage = Vec::new();
-        if blocks > MAX_BLOCKS || storage.try_reserve_exact(count).is_err() {
-            return Err(no_memory());
-        }
-        storage.resize(count, Block::EMPTY);
-        Ok(Self { blocks: storage, len: 0 })
+        Ok(Self { blocks: zeroed(blocks)?, len: 0 })
     }
 
     /// An empty filter that holds `items` fingerprints at a false-positive rate of at most `rate`.
@@ -62,20 +48,10 @@ impl BlockedFilter {
         Self::new(sizing::blocks_for(items, rate)?)
     }
 
-    /// A filter from its parts, for the codec. `blocks` must not be empty.
-    pub(crate) fn from_parts(blocks: Vec<Block>, len: u64) -> Self {
-        debug_assert!(!blocks.is_empty());
-        Self { blocks, len }
-    }
-
     /// Adds a fingerprint. From now on [`contains`](Self::contains) is true for it.
     #[inline]
     pub fn insert(&mut self, fingerprint: u128) {
-        let index = block_index(high_half(fingerprint), self.blocks.len());
-        let mask = bit_masks(low_half(fingerprint));
-        for (word, bit) in self.blocks[index].0.iter_mut().zip(mask) {
-            *word |= bit;
-        }
+        machine::insert(&mut self.blocks, fingerprint);
         // saturating: a length read from a file may be anything
         self.len = self.len.saturating_add(1);
     }
@@ -84,11 +60,22 @@ impl BlockedFilter {
     #[inline]
     #[must_use]
     pub fn contains(&self, fingerprint: u128) -> bool {
-        let index = block_index(high_half(fingerprint), self.blocks.len());
-        let mask = bit_masks(low_half(fingerprint));
-        // All eight words without a branch: the line is loaded anyway, and a mispredicted exit costs more than it saves.
-        let missing = self.blocks[index].0.iter().zip(mask).fold(0, |missing, (word, bit)| missing | (bit & !word));
-        missing == 0
+        machine::contains(&self.blocks, fingerprint)
+    }
+
+    /// Adds them all, asking for memory ahead.
+    pub fn insert_batch(&mut self, fingerprints: &[u128]) {
+        machine::insert_batch(&mut self.blocks, fingerprints);
+        self.len = self.len.saturating_add(fingerprints.len() as u64);
+    }
+
+    /// Tests them all, asking for memory ahead: `found[i]` becomes the answer for `fingerprints[i]`.
+    ///
+    /// # Panics
+    /// When the two lengths differ.
+    pub fn contains_batch(&self, fingerprints: &[u128], found: &mut [bool]) {
+        assert_eq!(fingerprints.len(), found.len(), "one answer per fingerprint");
+        machine::contains_batch(&self.blocks, fingerprints, found);
     }
 
     /// Number of inserts, repeated fingerprints counted each time.
@@ -120,60 +107,119 @@ impl BlockedFilter {
     pub fn predicted_rate(&self) -> f64 {
         sizing::predicted_rate(self.len, self.block_count())
     }
+}
 
-    pub(crate) fn blocks(&self) -> &[Block] {
-        &self.blocks
+impl Filter for BlockedFilter {
+    #[inline]
+    fn insert(&mut self, fingerprint: u128) -> Result<(), Full> {
+        self.insert(fingerprint);
+        Ok(())
+    }
+
+    #[inline]
+    fn contains(&self, fingerprint: u128) -> bool {
+        self.contains(fingerprint)
+    }
+
+    fn insert_batch(&mut self, fingerprints: &[u128]) -> Result<(), Full> {
+        self.insert_batch(fingerprints);
+        Ok(())
+    }
+
+    fn contains_batch(&self, fingerprints: &[u128], found: &mut [bool]) {
+        self.contains_batch(fingerprints, found);
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn bits(&self) -> u64 {
+        self.bits()
+    }
+
+    fn predicted_rate(&self) -> f64 {
+        self.predicted_rate()
     }
 }
 
-fn high_half(fingerprint: u128) -> u64 {
-    (fingerprint >> 64) as u64
-}
+impl Growable for BlockedFilter {
+    const KIND: Kind = Kind::Blocked;
 
-/// The low half; the cast drops the high one.
-fn low_half(fingerprint: u128) -> u64 {
-    fingerprint as u64
-}
+    fn for_items(items: u64, rate: f64) -> Result<Self, FilterError> {
+        Self::for_items(items, rate)
+    }
 
-/// The block of a key: `high / 2^64` of the way through the blocks. Always below `blocks` (at least 1).
-///
-/// Multiply-shift range reduction (Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 2019): no division,
-/// any number of blocks, and all 64 bits take part, so that filters beyond 2^32 bits are filled evenly.
-fn block_index(high: u64, blocks: usize) -> usize {
-    ((u128::from(high) * blocks as u128) >> 64) as usize
+    fn rate_with(&self, items: u64) -> f64 {
+        sizing::predicted_rate(items, self.block_count())
+    }
+
+    #[inline]
+    fn self_or_any_contains<'a>(&self, others: impl Iterator<Item = &'a Self>, fingerprint: u128) -> bool {
+        machine::contains_in_any(&self.blocks, others.map(|filter| &*filter.blocks), fingerprint)
+    }
+
+    fn self_or_any_contains_batch<'a>(
+        &self,
+        others: impl Iterator<Item = &'a Self> + Clone,
+        fingerprints: &[u128],
+        found: &mut [bool],
+    ) {
+        machine::contains_in_any_batch(&self.blocks, others.map(|filter| &*filter.blocks), fingerprints, found);
+    }
+
+    fn overload(&mut self, fingerprint: u128) {
+        self.insert(fingerprint);
+    }
+
+    fn shape(&self) -> Shape {
+        Shape { len: self.len, size: self.block_count(), width: WORDS_PER_BLOCK as u16, saturated: false }
+    }
+
+    fn lines(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    fn lines_of(shape: &Shape) -> Result<u64, &'static str> {
+        if usize::from(shape.width) != WORDS_PER_BLOCK || shape.saturated {
+            return Err("impossible shape");
+        }
+        Ok(shape.size)
+    }
+
+    fn from_lines(shape: &Shape, lines: Vec<Block>) -> Self {
+        Self { blocks: lines, len: shape.len }
+    }
 }
 
 /// One bit for each word of the block: word i takes bits 6i .. 6i+5 of the low half (48 of the 64 bits are used). The
 /// block comes from the other half alone, so positions tell nothing about the block.
-fn bit_masks(low: u64) -> [u64; WORDS_PER_BLOCK] {
+pub(crate) fn bit_masks(low: u64) -> [u64; WORDS_PER_BLOCK] {
     std::array::from_fn(|word| 1 << ((low >> (6 * word)) & 63))
+}
+
+/// Whether these bits are all set.
+#[inline]
+pub(crate) fn covers(block: &Block, masks: [u64; WORDS_PER_BLOCK]) -> bool {
+    // All eight words without a branch: the line is loaded anyway, and a mispredicted exit costs more than it saves.
+    let missing = block.0.iter().zip(masks).fold(0, |missing, (word, bit)| missing | (bit & !word));
+    missing == 0
+}
+
+/// Sets these bits.
+#[inline]
+pub(crate) fn set(block: &mut Block, masks: [u64; WORDS_PER_BLOCK]) {
+    for (word, bit) in block.0.iter_mut().zip(masks) {
+        *word |= bit;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lines::{high_half, low_half, place};
     use crate::seeded::fingerprints;
-
-    #[test]
-    fn a_block_is_one_aligned_cache_line() {
-        assert_eq!(size_of::<Block>() as u64, BLOCK_BYTES);
-        let filter = BlockedFilter::new(3).expect("three blocks fit");
-        assert_eq!(filter.blocks().as_ptr().align_offset(64), 0);
-    }
-
-    #[test]
-    fn range_reduction_reaches_every_size() {
-        let check = |high: u64, blocks: u64, expect: u64| {
-            assert_eq!(block_index(high, blocks as usize), expect as usize, "{high:#x} of {blocks}");
-        };
-        for blocks in [1, 2, 3, 1000, 1 << 23, (1 << 23) + 1, MAX_BLOCKS] {
-            check(0, blocks, 0);
-            check(u64::MAX, blocks, blocks - 1);
-            check(1 << 63, blocks, blocks / 2);
-        }
-        // 2^31 blocks are 2^40 bits: the index still follows the high bits one for one
-        check(0x1234_5678_0000_0000, 1 << 31, 0x1234_5678 >> 1);
-    }
+    use crate::sizing::MAX_BLOCKS;
 
     #[test]
     fn positions_are_six_bits_each_of_the_low_half() {
@@ -193,7 +239,7 @@ mod tests {
         // block (of 16) x word x position: 160,000 keys give 156.25 in each cell, standard deviation 12.5
         let mut cells = vec![0_u32; 16 * 8 * 64];
         for key in fingerprints(11).take(160_000) {
-            let block = block_index(high_half(key), 16);
+            let block = place(high_half(key), 16) as usize;
             for (word, bit) in bit_masks(low_half(key)).into_iter().enumerate() {
                 cells[(block * 8 + word) * 64 + bit.trailing_zeros() as usize] += 1;
             }

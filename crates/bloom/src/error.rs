@@ -5,6 +5,11 @@
 
 use thiserror::Error;
 
+/// A cuckoo filter has no room for this fingerprint. Nothing has changed: make a larger filter, or add a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("no room for another fingerprint")]
+pub struct Full;
+
 /// Why a filter cannot be made. Each says which number to change, or that the layers have to be rebuilt.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
@@ -18,6 +23,12 @@ pub enum FilterError {
     /// A filter for no items, or of no blocks.
     #[error("capacity must be at least 1")]
     NoCapacity,
+    /// A key of a classic filter would have no position, or too many.
+    #[error("{positions} positions a key, not between 1 and {max}", max = crate::classic::MAX_POSITIONS)]
+    Positions {
+        /// Positions that were asked for.
+        positions: u16,
+    },
     /// The growth factor would shrink layers, or outgrow any memory in a few steps (or is not a number).
     #[error("growth factor {factor} is not between 1 and {max}", max = crate::scalable::MAX_GROWTH_FACTOR)]
     Growth {
@@ -41,6 +52,9 @@ pub enum FilterError {
     /// A filter was to be put together from no layers: make an empty one instead.
     #[error("no layers")]
     NoLayers,
+    /// Layers of different kinds were to be put together: the kind was changed since. Rebuild.
+    #[error("layers of different kinds")]
+    MixedKinds,
     /// The layers are not numbered 0, 1, 2, … in this order: one is missing or foreign. Rebuild.
     #[error("layer {found} found in place {position}")]
     LayerOrder {

@@ -1,34 +1,42 @@
-//! One layer of a scalable filter: a blocked filter that knows what it was made for. Not the rule by which layers follow
-//! each other (that is [`scalable`](crate::scalable)).
+//! One layer of a scalable filter: a filter that knows what it was made for. Not the rule by which layers follow each
+//! other (that is [`scalable`](crate::scalable)).
 //!
 //! Invariant: with `design_capacity` fingerprints in, the expected false-positive rate is at most `budget`.
 
-use crate::blocked::{BLOCK_BYTES, BlockedFilter};
-use crate::error::FilterError;
-use crate::sizing;
+use crate::blocked::BlockedFilter;
+use crate::error::{FilterError, Full};
+use crate::filter::{Growable, Removable};
 
-/// A blocked filter with its place in the row of layers, its design capacity and its error budget.
+/// A layer of the plain kind, which is the fastest and smallest.
+pub type Layer = LayerOf<BlockedFilter>;
+
+/// A filter with its place in the row of layers, its design capacity and its error budget.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Layer {
+pub struct LayerOf<F> {
     index: u32,
     design_capacity: u64,
     budget: f64,
-    filter: BlockedFilter,
+    filter: F,
 }
 
-impl Layer {
+impl<F: Growable> LayerOf<F> {
     /// An empty layer, number `index`, sized for `design_capacity` fingerprints at a rate of at most `budget`.
     ///
     /// # Errors
-    /// Those of [`sizing::blocks_for`] and [`BlockedFilter::new`].
+    /// Those of [`Growable::for_items`].
     pub fn new(index: u32, design_capacity: u64, budget: f64) -> Result<Self, FilterError> {
-        let filter = BlockedFilter::for_items(design_capacity, budget)?;
+        let filter = F::for_items(design_capacity, budget)?;
         Ok(Self::from_parts(index, design_capacity, budget, filter))
     }
 
     /// A layer from its parts, for the codec, which has checked that they fit together.
-    pub(crate) fn from_parts(index: u32, design_capacity: u64, budget: f64, filter: BlockedFilter) -> Self {
+    pub(crate) fn from_parts(index: u32, design_capacity: u64, budget: f64, filter: F) -> Self {
         Self { index, design_capacity, budget, filter }
+    }
+
+    /// The same layer in another place, whose budget must not be smaller.
+    pub(crate) fn moved_to(self, index: u32) -> Self {
+        Self { index, ..self }
     }
 
     /// Place in the row of layers, from 0.
@@ -49,19 +57,31 @@ impl Layer {
         self.budget
     }
 
-    /// Number of inserts so far, repeated fingerprints counted each time.
+    /// Number of inserts so far less removals, repeated fingerprints counted each time.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.filter.len()
     }
 
-    /// True before the first insert.
+    /// True when nothing is in.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.filter.is_empty()
     }
 
-    /// Size in bits, set or not.
+    /// What is in, as a share of the design capacity. Above 1 the layer is overloaded.
+    #[must_use]
+    pub fn load(&self) -> f64 {
+        self.len() as f64 / self.design_capacity as f64
+    }
+
+    /// Inserts beyond the design capacity. Above 0 only when no further layer was possible.
+    #[must_use]
+    pub fn overload(&self) -> u64 {
+        self.len().saturating_sub(self.design_capacity)
+    }
+
+    /// Size in bits, used or not.
     #[must_use]
     pub fn bits(&self) -> u64 {
         self.filter.bits()
@@ -70,7 +90,7 @@ impl Layer {
     /// Size in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.filter.block_count() * BLOCK_BYTES
+        size_of_val(self.filter.lines()) as u64
     }
 
     /// False-positive rate to expect of this layer alone with the inserts it has now.
@@ -82,7 +102,7 @@ impl Layer {
     /// False-positive rate to expect of this layer alone at its design capacity.
     #[must_use]
     pub fn design_rate(&self) -> f64 {
-        sizing::predicted_rate(self.design_capacity, self.filter.block_count())
+        self.filter.rate_with(self.design_capacity)
     }
 
     /// False: never inserted into this layer, for certain. True: *maybe*.
@@ -92,14 +112,28 @@ impl Layer {
         self.filter.contains(fingerprint)
     }
 
-    /// The bits.
+    /// The filter.
     #[must_use]
-    pub fn filter(&self) -> &BlockedFilter {
+    pub fn filter(&self) -> &F {
         &self.filter
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, fingerprint: u128) {
-        self.filter.insert(fingerprint);
+    pub(crate) fn insert(&mut self, fingerprint: u128) -> Result<(), Full> {
+        self.filter.insert(fingerprint)
+    }
+
+    pub(crate) fn insert_batch(&mut self, fingerprints: &[u128]) -> Result<(), Full> {
+        self.filter.insert_batch(fingerprints)
+    }
+
+    pub(crate) fn overload_with(&mut self, fingerprint: u128) {
+        self.filter.overload(fingerprint);
+    }
+}
+
+impl<F: Growable + Removable> LayerOf<F> {
+    pub(crate) fn remove(&mut self, fingerprint: u128) -> bool {
+        self.filter.remove(fingerprint)
     }
 }

@@ -1,5 +1,5 @@
 //! A filter that grows by layers and keeps one error bound over all of them. Not a set of exact keys, and nothing here
-//! removes a key.
+//! decides when to rebuild.
 //!
 //! # How the error is split
 //! After Almeida, Baquero, Preguiça and Hutchison, "Scalable Bloom Filters" (Information Processing Letters 101, 2007):
@@ -8,25 +8,38 @@
 //! positive in *any* layer with at most that probability.
 //!
 //! The paper advises r between 0.8 and 0.9 for filters that grow by many layers. Ours are rebuilt into one layer when
-//! layers pile up, so the first few count: [`TIGHTENING_RATIO`] 0.7 costs 12.8 bits a key with one full layer (12.1 at
-//! 0.6, 13.8 at 0.8), 14.9 with four (15.1, 15.2) and 16.8 with six (17.9, 16.4), at 1 % and growth factor 2.
+//! layers pile up, so the first few count: [`TIGHTENING_RATIO`] 0.6 costs 12.1 bits a key with one full layer (12.8 at
+//! 0.7, 13.8 at 0.8), 15.1 with four (14.9, 15.2) and 17.9 with six (16.8, 16.4), at 1 % and growth factor 2.
 //!
 //! The layers share one hash without losing independence: a false positive in a layer depends on which *other* keys fell
 //! into the block, and those differ from layer to layer.
 //!
 //! # Who writes where
-//! Inserts go to the newest layer only; sealed layers never change again, so clones share them.
+//! Inserts go to the newest layer only. Sealed layers take no inserts any more, so clones share them; a removal, where the
+//! kind has it, copies a sealed layer that is shared before it changes it.
+//!
+//! # How large the next layer is
+//! `growth_factor` times the newest one, or as large as makes *all* layers together grow by that factor, if that is more.
+//! The two are the same in a filter that only ever grew; after a rebuild the newest layer can be a small one, behind
+//! which the row must not start again from little.
 //!
 //! Invariant: every fingerprint ever inserted is in one of the layers, and layer i was made for a rate of at most its
 //! budget.
 
 use std::sync::Arc;
 
-use crate::error::FilterError;
-use crate::layer::Layer;
+use crate::blocked::BlockedFilter;
+use crate::counting::CountingFilter;
+use crate::cuckoo::CuckooFilter;
+use crate::error::{FilterError, Full};
+use crate::filter::{Growable, Removable};
+use crate::layer::LayerOf;
+
+mod batch;
+mod rebuild;
 
 /// Ratio of the error budgets of a layer and the one before it.
-pub const TIGHTENING_RATIO: f64 = 0.7;
+pub const TIGHTENING_RATIO: f64 = 0.6;
 
 /// Largest growth factor; beyond, the second or third layer is absurd.
 pub const MAX_GROWTH_FACTOR: f64 = 100.0;
@@ -66,26 +79,34 @@ impl Settings {
         crate::sizing::blocks_for(self.initial_capacity, self.budget(0)).map(|_| ())
     }
 
-    /// Design capacity of the layer after one of `capacity`.
-    fn next_capacity(&self, capacity: u64) -> u64 {
+    /// Design capacity of the layer after one of `newest`, in a row that holds `all`.
+    fn next_capacity(&self, newest: u64, all: u64) -> u64 {
+        let next = (newest as f64 * self.growth_factor).max(all as f64 * (self.growth_factor - 1.0));
         // a cast from float saturates; layers of that size are refused by the sizing
-        (capacity as f64 * self.growth_factor).ceil() as u64
+        next.ceil() as u64
     }
 }
+
+/// The plain kind: fastest and smallest, removes nothing.
+pub type ScalableFilter = Scalable<BlockedFilter>;
+/// Layers of four-bit counters: removes, at four times the space.
+pub type ScalableCountingFilter = Scalable<CountingFilter>;
+/// Layers of cuckoo filters: removes, at 17 bits a key and two memory accesses.
+pub type ScalableCuckooFilter = Scalable<CuckooFilter>;
 
 /// A growing set of fingerprints that answers *absent* (certain) or *maybe*.
 ///
 /// A clone shares the sealed layers and copies the newest one: cheap enough for a checkpoint to take under a lock.
 #[derive(Clone, Debug)]
-pub struct ScalableFilter {
+pub struct Scalable<F> {
     settings: Settings,
-    sealed: Vec<Arc<Layer>>,
-    newest: Layer,
+    sealed: Vec<Arc<LayerOf<F>>>,
+    newest: LayerOf<F>,
     /// Length of the newest layer at which the next insert first opens another.
     grow_at: u64,
 }
 
-impl ScalableFilter {
+impl<F: Growable> Scalable<F> {
     /// An empty filter with one layer of the initial capacity.
     ///
     /// # Errors
@@ -102,7 +123,7 @@ impl ScalableFilter {
     pub fn with_capacity_for(settings: Settings, items: u64) -> Result<Self, FilterError> {
         settings.validate()?;
         let capacity = items.max(settings.initial_capacity);
-        let newest = Layer::new(0, capacity, settings.budget(0))?;
+        let newest = LayerOf::new(0, capacity, settings.budget(0))?;
         Ok(Self::with_newest(settings, Vec::new(), newest))
     }
 
@@ -114,7 +135,7 @@ impl ScalableFilter {
     /// # Errors
     /// Those of [`Settings::validate`]; [`FilterError::NoLayers`]; [`FilterError::LayerOrder`] when one is missing, and
     /// [`FilterError::LayerBudget`] when the rate was lowered since: then the bound would not hold, so rebuild.
-    pub fn from_layers(settings: Settings, mut layers: Vec<Layer>) -> Result<Self, FilterError> {
+    pub fn from_layers(settings: Settings, mut layers: Vec<LayerOf<F>>) -> Result<Self, FilterError> {
         settings.validate()?;
         for (position, layer) in (0..).zip(&layers) {
             check_place(&settings, position, layer)?;
@@ -124,46 +145,61 @@ impl ScalableFilter {
         Ok(Self::with_newest(settings, sealed, newest))
     }
 
-    fn with_newest(settings: Settings, sealed: Vec<Arc<Layer>>, newest: Layer) -> Self {
+    fn with_newest(settings: Settings, sealed: Vec<Arc<LayerOf<F>>>, newest: LayerOf<F>) -> Self {
         Self { settings, sealed, grow_at: newest.design_capacity(), newest }
     }
 
     /// Adds a fingerprint to the newest layer, after opening a new one if that is full. From now on
     /// [`contains`](Self::contains) is true for it.
     ///
-    /// Constant time, but for the insert that opens a layer: it fills the new blocks with zeros.
+    /// Constant time, but for the insert that opens a layer.
     ///
     /// When no further layer is possible (beyond [`MAX_BLOCKS`](crate::sizing::MAX_BLOCKS), or no memory) the newest one
-    /// is filled beyond its design: no key is lost, and [`predicted_rate`](Self::predicted_rate) shows the price.
+    /// is filled beyond its design: no key is lost, [`overload`](Self::overload) counts it, and
+    /// [`predicted_rate`](Self::predicted_rate) shows the price.
     #[inline]
     pub fn insert(&mut self, fingerprint: u128) {
         if self.newest.len() >= self.grow_at {
             self.grow();
         }
-        self.newest.insert(fingerprint);
+        if self.newest.insert(fingerprint) == Err(Full) {
+            self.insert_into_another(fingerprint);
+        }
     }
 
-    /// False: never inserted, for certain. True: *maybe* inserted.
+    /// For a layer that is full before its time: a cuckoo filter may be.
+    #[cold]
+    fn insert_into_another(&mut self, fingerprint: u128) {
+        self.grow();
+        self.newest.overload_with(fingerprint);
+    }
+
+    /// False: never inserted (or removed since), for certain. True: *maybe* inserted.
     #[inline]
     #[must_use]
     pub fn contains(&self, fingerprint: u128) -> bool {
         // newest first: it tends to be the largest, and to hold what is asked for again soon
-        self.newest.contains(fingerprint) || self.sealed.iter().rev().any(|layer| layer.contains(fingerprint))
+        let sealed = self.sealed.iter().rev().map(|layer| layer.filter());
+        self.newest.filter().self_or_any_contains(sealed, fingerprint)
     }
 
+    /// Opens another layer behind the newest one, where that is possible.
     #[cold]
     fn grow(&mut self) {
-        let index = self.newest.index() + 1;
-        let capacity = self.settings.next_capacity(self.newest.design_capacity());
-        match Layer::new(index, capacity, self.settings.budget(index)) {
-            Ok(layer) => {
-                let full = std::mem::replace(&mut self.newest, layer);
-                self.sealed.push(Arc::new(full));
-                self.grow_at = capacity;
-            }
-            // not again on every insert: when the layer holds twice as much, memory may be there
-            Err(_) => self.grow_at = self.newest.len().saturating_mul(2),
+        let capacity = self.settings.next_capacity(self.newest.design_capacity(), self.len());
+        // not again on every insert: when the layer holds twice as much, memory may be there
+        if self.open(capacity).is_err() {
+            self.grow_at = self.newest.len().saturating_mul(2);
         }
+    }
+
+    fn open(&mut self, capacity: u64) -> Result<(), FilterError> {
+        let index = self.newest.index() + 1;
+        let layer = LayerOf::new(index, capacity, self.settings.budget(index))?;
+        let full = std::mem::replace(&mut self.newest, layer);
+        self.sealed.push(Arc::new(full));
+        self.grow_at = capacity;
+        Ok(())
     }
 
     /// What the filter was made for.
@@ -173,19 +209,19 @@ impl ScalableFilter {
     }
 
     /// All layers, oldest first.
-    pub fn layers(&self) -> impl Iterator<Item = &Layer> {
+    pub fn layers(&self) -> impl Iterator<Item = &LayerOf<F>> {
         self.sealed.iter().map(Arc::as_ref).chain(std::iter::once(&self.newest))
     }
 
-    /// The layers that never change again, oldest first: all but the newest.
+    /// The layers that take no inserts any more, oldest first: all but the newest.
     #[must_use]
-    pub fn sealed(&self) -> &[Arc<Layer>] {
+    pub fn sealed(&self) -> &[Arc<LayerOf<F>>] {
         &self.sealed
     }
 
     /// The layer that takes the inserts.
     #[must_use]
-    pub fn newest(&self) -> &Layer {
+    pub fn newest(&self) -> &LayerOf<F> {
         &self.newest
     }
 
@@ -195,22 +231,29 @@ impl ScalableFilter {
         self.sealed.len() + 1
     }
 
-    /// Number of inserts, repeated fingerprints counted each time.
+    /// Number of inserts less removals, repeated fingerprints counted each time.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.layers().fold(0, |sum, layer| sum.saturating_add(layer.len()))
     }
 
-    /// True before the first insert.
+    /// True when nothing is in.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.layers().all(Layer::is_empty)
+        self.layers().all(LayerOf::is_empty)
+    }
+
+    /// Inserts beyond the design capacity of their layer, because no other layer was possible. Above 0 the rate that was
+    /// asked for may be exceeded: rebuild, or raise the limit.
+    #[must_use]
+    pub fn overload(&self) -> u64 {
+        self.layers().fold(0, |sum, layer| sum.saturating_add(layer.overload()))
     }
 
     /// Size of all layers in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.layers().map(Layer::bytes).sum()
+        self.layers().map(LayerOf::bytes).sum()
     }
 
     /// False-positive rate to expect now of all layers together: 1 − Π(1 − pᵢ).
@@ -223,7 +266,22 @@ impl ScalableFilter {
     }
 }
 
-fn check_place(settings: &Settings, position: u32, layer: &Layer) -> Result<(), FilterError> {
+impl<F: Growable + Removable> Scalable<F> {
+    /// Takes back one insert of a fingerprint that *was* inserted, if exactly one layer says maybe to it. False: nothing
+    /// has changed; with two layers saying maybe nobody knows which one holds it, and it stays as a stale positive.
+    ///
+    /// A sealed layer that is shared with a clone is copied first, which takes time and memory of its size.
+    pub fn remove(&mut self, fingerprint: u128) -> bool {
+        let mut holders = (0..).zip(&self.sealed).filter(|(_, layer)| layer.contains(fingerprint)).map(|(i, _)| i);
+        match (self.newest.contains(fingerprint), holders.next(), holders.next()) {
+            (true, None, _) => self.newest.remove(fingerprint),
+            (false, Some(at), None) => Arc::make_mut(&mut self.sealed[at]).remove(fingerprint),
+            _ => false,
+        }
+    }
+}
+
+fn check_place<F: Growable>(settings: &Settings, position: u32, layer: &LayerOf<F>) -> Result<(), FilterError> {
     let (index, budget) = (layer.index(), layer.budget());
     if index != position {
         return Err(FilterError::LayerOrder { position, found: index });

@@ -1,0 +1,9 @@
+//! Arbitrary bytes as a layer of the kind `CuckooFilter`.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    bloom_fuzz::check_removable::<bloom::CuckooFilter>(bytes);
+});
