@@ -25,6 +25,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -32,6 +33,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 pub use client::{Client, ClientError};
 
@@ -40,6 +42,12 @@ pub const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// Connections that are served at a time; more wait.
 const MAX_CONNECTIONS: usize = 32;
+
+/// How long a client may say nothing before its place is given away.
+const IDLE_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long the socket rests when a client could not be let in.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Longest path of a Unix socket, in bytes, with its NUL left out (`sun_path`, unix(7)).
 const MAX_SOCKET_PATH_BYTES: usize = 107;
@@ -121,7 +129,15 @@ impl Socket {
         let mut connections = JoinSet::new();
         loop {
             let place = Arc::clone(&places).acquire_owned().await.expect("never closed");
-            let (stream, _) = self.listener.accept().await?;
+            let stream = match self.listener.accept().await {
+                Ok((stream, _)) => stream,
+                // Out of descriptors, most likely: it passes, and is no reason to end a crawl.
+                Err(error) => {
+                    tracing::warn!(%error, "control socket: a client cannot be let in");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
             let answer = answer.clone();
             connections.spawn(async move {
                 // A client that breaks off is its own affair.
@@ -144,8 +160,10 @@ where
     loop {
         line.clear();
         let mut bounded = (&mut read).take(MAX_LINE_BYTES as u64 + 1);
-        if bounded.read_until(b'\n', &mut line).await? == 0 {
-            return Ok(());
+        match timeout(IDLE_LIMIT, bounded.read_until(b'\n', &mut line)).await {
+            Ok(Ok(1..)) => {}
+            // Gone, or silent for so long that its place is for somebody else.
+            _ => return Ok(()),
         }
         let too_long = line.len() > MAX_LINE_BYTES;
         let reply = match parse(&line) {

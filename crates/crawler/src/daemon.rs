@@ -139,6 +139,11 @@ pub async fn run<F: Fetch + 'static>(
 ) -> Result<Finished, DaemonError> {
     let clock = Clock::start();
     let wake = Arc::new(Notify::new());
+    let (stopper, stop) = channel::channel(false);
+    tokio::spawn(async move {
+        shutdown.await;
+        stopper.send_replace(true);
+    });
     let frontier = Arc::new(open(&plan, clock, &wake).await?);
     let (failed, failures) = mpsc::channel(MAX_FAILURES);
     watch::health(&frontier, failed.clone());
@@ -147,7 +152,7 @@ pub async fn run<F: Fetch + 'static>(
     std::fs::create_dir_all(&log_dir).map_err(DaemonError::Log)?;
     let reporter = Arc::new(Reporter::open(Arc::clone(&frontier), clock, &log_dir).await?);
     let fetched = reporter.line(Event::Start, |_| None).await?.fetched;
-    let scope = seeding::seed(&frontier, std::mem::take(&mut plan.seeds), &plan, clock).await?;
+    let scope = seeding::seed(&frontier, std::mem::take(&mut plan.seeds), &plan, clock, stop.clone()).await?;
 
     let (log, writer) = CrawlLog::open(&log_dir).map_err(DaemonError::Log)?;
     let (orders, ordered) = channel::channel(Orders::Work);
@@ -171,8 +176,7 @@ pub async fn run<F: Fetch + 'static>(
     tick(&mut background, crawl.config.statistics.interval_secs, &reporter, &failed);
     let paused = watch::disk(&mut background, plan.dir, crawl.config.store.min_free_disk_bytes, probe);
 
-    let mut dispatcher = Dispatcher::new(crawl, wake, paused, Arc::clone(&reporter), plan.exit_when_done);
-    dispatcher.stop_after(shutdown);
+    let mut dispatcher = Dispatcher::new(crawl, wake, paused, stop, Arc::clone(&reporter), plan.exit_when_done);
     let ending = dispatcher.run(failures).await?;
     info!(?ending, "leasing has stopped");
     dispatcher.drain(&orders).await?;

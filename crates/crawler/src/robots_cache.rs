@@ -5,6 +5,7 @@
 //! bounded by [`MAX_ORIGINS`].
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +20,9 @@ pub const TTL: Duration = Duration::from_secs(24 * 3600);
 
 /// Origins kept; beyond, the one known longest goes. Most files have a few hundred bytes of rules.
 pub const MAX_ORIGINS: usize = 100_000;
+
+/// Turns; two hosts that share one wait for each other now and then.
+const TURNS: usize = 1024;
 
 /// What asking for robots.txt came to.
 #[derive(Debug, Clone)]
@@ -36,6 +40,8 @@ pub type Cell = Arc<OnceCell<Answer>>;
 #[derive(Debug)]
 pub struct RobotsCache {
     max_origins: usize,
+    /// Turns at hosts to which others redirect.
+    turns: Vec<tokio::sync::Mutex<()>>,
     known: Mutex<Known>,
 }
 
@@ -50,7 +56,16 @@ impl RobotsCache {
     /// An empty cache that keeps so many origins.
     pub fn new(max_origins: usize) -> Self {
         let known = Known { cells: HashMap::new(), order: VecDeque::new() };
-        Self { max_origins: max_origins.max(1), known: Mutex::new(known) }
+        let turns = (0..TURNS).map(|_| tokio::sync::Mutex::default()).collect();
+        Self { max_origins: max_origins.max(1), turns, known: Mutex::new(known) }
+    }
+
+    /// The turn at a host to which robots.txt of another redirects. Whoever follows holds it from the request to the end
+    /// of the host's rest, so that many hosts that redirect to one do not ask it all at once.
+    pub fn turn(&self, host: &str) -> &tokio::sync::Mutex<()> {
+        let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
+        hasher.write(host.as_bytes());
+        &self.turns[hasher.finish() as usize % TURNS]
     }
 
     /// The place for an origin (scheme, host and port, in one spelling): with an answer that holds at `now`, being

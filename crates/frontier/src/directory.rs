@@ -20,7 +20,7 @@ use crate::fingerprint::Secret;
 /// Version of everything that is written below the directory.
 const FORMAT_VERSION: u32 = 1;
 
-/// How long a lock is waited for whose holder is gone.
+/// How long a lock is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Holds the data directory until dropped.
@@ -39,7 +39,7 @@ pub(crate) struct Meta {
 /// Takes the directory, or says who has it.
 ///
 /// A lock may outlive its holder for a moment: the store starts `sync` processes, and one that is just being started has
-/// a copy of the lock's descriptor. So a holder that is gone, or is this process, is waited for a little.
+/// a copy of the lock's descriptor. So whoever has it is waited for a little.
 pub(crate) fn lock(dir: &Path) -> Result<Lock, Error> {
     let path = dir.join("lock");
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).at(&path)?;
@@ -52,10 +52,8 @@ pub(crate) fn lock(dir: &Path) -> Result<Lock, Error> {
         }
         let mut pid = String::new();
         file.rewind().and_then(|()| (&mut file).take(16).read_to_string(&mut pid)).at(&path)?;
-        let pid = pid.trim().parse().unwrap_or(0);
-        let gone = pid == std::process::id() || !Path::new("/proc").join(pid.to_string()).exists();
-        if !gone || Instant::now() > deadline {
-            return Err(Error::InUse { dir: dir.to_owned(), pid });
+        if Instant::now() > deadline {
+            return Err(Error::InUse { dir: dir.to_owned(), pid: pid.trim().parse().unwrap_or(0) });
         }
         std::thread::sleep(LOCK_PATIENCE / 100);
     }
@@ -69,6 +67,11 @@ pub(crate) fn meta(dir: &Path, partitions: u16) -> Result<Meta, Error> {
     let path = meta_path(dir);
     if path.exists() {
         return read_meta(dir);
+    }
+    if dir.join("journal").exists() || dir.join("partitions").exists() {
+        // A new secret would make every fingerprint new: a second crawl inside the first.
+        let what = "is missing, but journal or partitions are there; put it back, or use an empty directory".to_owned();
+        return Err(Error::corrupt(&path, what));
     }
     let mut secret = [0; 16];
     let random = Path::new("/dev/urandom");
@@ -164,6 +167,13 @@ mod tests {
         fs::write(&path, text).expect("writes");
         let error = meta(dir.path(), 4).expect_err("is refused").to_string();
         assert!(error.contains("canonical_rules_version 2"), "{error}");
+    }
+
+    #[test]
+    fn a_crawl_without_its_meta_file_is_not_begun_anew() {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::create_dir(dir.path().join("journal")).expect("makes");
+        assert!(matches!(meta(dir.path(), 4), Err(Error::Corrupt { .. })));
     }
 
     #[test]

@@ -10,11 +10,15 @@ use frontier::{
 const DELAY_MS: u64 = 100;
 
 fn open(dir: &Path, connections: u32, now: Millis) -> Frontier {
+    open_with(dir, connections, now, 1 << 24)
+}
+
+fn open_with(dir: &Path, connections: u32, now: Millis, recent_bytes: u64) -> Frontier {
     let options = Options {
         dir: dir.to_owned(),
         partitions: 2,
         hot_cache_entries: 64,
-        recent_bytes: 1 << 24,
+        recent_bytes,
         commit_interval: Duration::ZERO,
         journal_max_bytes: 1 << 24,
         false_positive_rate: 0.01,
@@ -172,4 +176,17 @@ fn a_page_that_kills_the_process_is_known_by_its_count() {
         std::mem::forget(lease);
         drop(frontier);
     }
+}
+
+#[test]
+fn an_offer_after_a_replay_that_filled_memory_gets_its_merge() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let urls: Vec<String> = (0..500).map(|n| format!("https://a.com/{n}")).collect();
+    let frontier = open(dir.path(), 1, 0);
+    offer(&frontier, &urls.iter().map(String::as_str).collect::<Vec<_>>(), 0);
+    drop(frontier);
+    // What was replayed is far above the share that this run allows.
+    let frontier = open_with(dir.path(), 1, 1000, 10_000);
+    offer(&frontier, &["https://a.com/new"], 1000);
+    assert_eq!(frontier.statistics().expect("answers").books.discovered, 501);
 }

@@ -7,7 +7,6 @@
 //! The loop sleeps until something can have changed: a worker has ended, the frontier has committed or merged, a host
 //! is due, the disk guard has changed its mind, somebody wants the crawl to stop.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -34,8 +33,8 @@ pub(super) struct Dispatcher<F> {
     wake: Arc<Notify>,
     /// Why leasing is to pause, or `None`.
     paused: watch::Receiver<Option<String>>,
+    /// Whether somebody wants the crawl to stop.
     stop: watch::Receiver<bool>,
-    stopper: watch::Sender<bool>,
     reporter: Arc<Reporter>,
     workers: JoinSet<Result<(), frontier::Error>>,
     exit_when_done: bool,
@@ -67,21 +66,12 @@ impl<F: Fetch + 'static> Dispatcher<F> {
         crawl: Arc<Crawl<F>>,
         wake: Arc<Notify>,
         paused: watch::Receiver<Option<String>>,
+        stop: watch::Receiver<bool>,
         reporter: Arc<Reporter>,
         exit_when_done: bool,
     ) -> Self {
-        let (stopper, stop) = watch::channel(false);
         let workers = JoinSet::new();
-        Self { crawl, wake, paused, stop, stopper, reporter, workers, exit_when_done, idle: false }
-    }
-
-    /// Stops the loop when `shutdown` ends.
-    pub fn stop_after(&self, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let stopper = self.stopper.clone();
-        tokio::spawn(async move {
-            shutdown.await;
-            stopper.send_replace(true);
-        });
+        Self { crawl, wake, paused, stop, reporter, workers, exit_when_done, idle: false }
     }
 
     /// Leases until done, told to stop, or something has failed.

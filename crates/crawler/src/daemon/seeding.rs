@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use ahash::HashSet;
 use frontier::{Canonical, Found, FoundUrl, Frontier, registrable_domain};
+use tokio::sync::watch;
 use tracing::{info, warn};
 use url::Url;
 
@@ -31,12 +32,13 @@ pub(super) async fn seed(
     seeds: Vec<Seed>,
     plan: &Plan,
     clock: Clock,
+    stop: watch::Receiver<bool>,
 ) -> Result<Scope, DaemonError> {
     let (frontier, rules) = (Arc::clone(frontier), plan.config.scope.clone());
     let path = plan.dir.join("seeds.txt");
     let seeded = blocking(move || {
         let scope = remember(&path, &rules, &seeds).map_err(DaemonError::Log)?;
-        offer(&frontier, &scope, &seeds, clock)?;
+        offer(&frontier, &scope, &seeds, clock, &stop)?;
         Ok(scope)
     });
     seeded.await?
@@ -46,8 +48,9 @@ pub(super) async fn seed(
 fn remember(path: &Path, rules: &ScopeRules, seeds: &[Seed]) -> io::Result<Scope> {
     let mut log = LogFile::open(path)?;
     let mut urls = Vec::new();
-    for line in BufReader::new(std::fs::File::open(path)?).lines() {
+    for line in BufReader::new(std::fs::File::open(path)?).split(b'\n') {
         let line = line?;
+        let line = String::from_utf8_lossy(&line);
         match Url::parse(&line) {
             Ok(url) => urls.push(url),
             Err(error) => warn!(file = %path.display(), %line, %error, "a remembered seed is skipped"),
@@ -67,9 +70,20 @@ fn remember(path: &Path, rules: &ScopeRules, seeds: &[Seed]) -> io::Result<Scope
     Ok(Scope::new(rules, &urls, registrable_domain))
 }
 
-fn offer(frontier: &Frontier, scope: &Scope, seeds: &[Seed], clock: Clock) -> Result<(), frontier::Error> {
+/// Offers the seeds, until it is told to stop: the same command offers them again.
+fn offer(
+    frontier: &Frontier,
+    scope: &Scope,
+    seeds: &[Seed],
+    clock: Clock,
+    stop: &watch::Receiver<bool>,
+) -> Result<(), frontier::Error> {
     let mut discovered = 0;
     for batch in seeds.chunks(BATCH) {
+        if *stop.borrow() {
+            warn!("told to stop before all seeds were offered; give them again");
+            break;
+        }
         let mut found = Found::default();
         for seed in batch {
             match Canonical::from_url(seed.url.clone()) {

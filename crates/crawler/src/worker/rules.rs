@@ -66,9 +66,16 @@ async fn ask<F: Fetch>(trip: &mut Trip<'_, F>, page: &Url) -> (Answer, Health) {
     url.set_path("/robots.txt");
     url.set_query(None);
     url.set_fragment(None);
+    let crawl = trip.crawl;
     for hop in 0..=MAX_REDIRECTS {
         if hop > 0 {
             trip.rest().await;
+        }
+        let elsewhere = url.host_str() != page.host_str();
+        let _turn =
+            if elsewhere { Some(crawl.robots.turn(url.host_str().unwrap_or_default()).lock().await) } else { None };
+        if let Some(known) = shared(trip, &url).filter(|_| elsewhere) {
+            return (known, Health::Answered);
         }
         let request = Request { max_body_bytes: Some(robots::MAX_BYTES as u64), ..Request::new(&url) };
         let mut exchange = match trip.start(request).await {
@@ -80,13 +87,34 @@ async fn ask<F: Fetch>(trip: &mut Trip<'_, F>, page: &Url) -> (Answer, Health) {
             Err(error) => return (unreachable(trip, &url, error.reason()), Health::Failing),
         };
         let Some(target) = redirect_target(exchange.head(), &url) else {
-            return read(trip, &url, exchange).await;
+            let (answer, health) = read(trip, &url, exchange).await;
+            if elsewhere {
+                share(trip, &url, &answer);
+                trip.rest().await;
+            }
+            return (answer, health);
         };
         exchange.drain(DRAIN_BYTES).await;
         trip.tally.bytes += exchange.body_bytes();
         url = target;
     }
     (allow_all(trip, TTL_MS), Health::Answered)
+}
+
+/// What is known of the rules of the host to which another redirects, if it redirects to its robots.txt.
+fn shared<F: Fetch>(trip: &Trip<'_, F>, url: &Url) -> Option<Answer> {
+    let is_its_own = url.path() == "/robots.txt" && url.query().is_none();
+    let cell = is_its_own.then(|| trip.crawl.robots.cell(&url[..Position::BeforePath], trip.crawl.clock.now()))?;
+    cell.get().filter(|answer| answer.rules.is_some()).cloned()
+}
+
+/// Keeps an answer for the host that gave it, so that the next one redirected to it need not ask.
+fn share<F: Fetch>(trip: &Trip<'_, F>, url: &Url, answer: &Answer) {
+    if url.path() == "/robots.txt" && url.query().is_none() && answer.rules.is_some() {
+        let cell = trip.crawl.robots.cell(&url[..Position::BeforePath], trip.crawl.clock.now());
+        // Somebody else may be asking just now; then that answer counts.
+        let _ = cell.set(answer.clone());
+    }
 }
 
 const TTL_MS: u64 = TTL.as_millis() as u64;

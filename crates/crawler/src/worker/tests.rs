@@ -182,6 +182,22 @@ async fn redirects_of_robots_are_followed_five_times() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_host_to_which_many_redirect_their_robots_is_asked_once() {
+    let hosts: Vec<String> = (0..5).map(|n| format!("http://r{n}.test/")).collect();
+    let mut script = Scripted::new();
+    for host in &hosts {
+        script.redirect(&format!("{host}robots.txt"), "http://hub.test/robots.txt");
+    }
+    script.answer("http://hub.test/robots.txt", status(200), vec![Step::bytes("User-agent: *\nDisallow: /")]);
+    let seeds: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    let mut bench = Bench::new(script, &seeds, |_| ());
+    assert_eq!(bench.run(20).await.len(), 5);
+    let asked = bench.crawl.fetch.asked();
+    assert_eq!(asked.iter().filter(|url| url.contains("hub.test")).count(), 1, "{asked:?}");
+    assert_eq!(bench.statistics().books.robots_denied, 5);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_unreachable_host_keeps_its_urls() {
     let mut script = Scripted::new();
     script.failure(ROBOTS, FetchError::Connect);

@@ -59,7 +59,7 @@ pub(super) fn list(dir: &Path) -> Result<Vec<Segment>, Error> {
         let path = entry.at(dir)?.path();
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
         let Some(first) = name.strip_suffix(".journal").and_then(|n| n.parse().ok()).filter(|first| *first > 0) else {
-            return Err(Error::corrupt(&path, "not a journal segment".into()));
+            return Err(Error::corrupt(&path, "not a journal segment; remove it if it is a file of yours".into()));
         };
         segments.push(Segment { first, path, bytes: 0 });
     }
