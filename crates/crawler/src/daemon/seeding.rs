@@ -1,8 +1,8 @@
 //! Offers the seeds, and makes the scope from them.
 //!
 //! The data directory remembers all seeds it was ever given (`seeds.txt`), because they are what `scope` is made from: a
-//! restart without seeds goes on with the scope of before, instead of throwing every link away. Remembered seeds are not
-//! offered again.
+//! restart without seeds goes on with the scope of before, instead of throwing every link away. All of them are offered
+//! at every start: a run that was killed while it offered them must not lose the rest.
 //!
 //! Not the reading of seeds files ([`seeds`](crate::seeds)). Invariant: a seed is remembered before it is offered.
 
@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::config::ScopeRules;
 use crate::log_file::LogFile;
 use crate::scope::{Scope, Verdict};
-use crate::seeds::Seed;
+use crate::seeds::{Seed, SeedSource};
 
 /// Seeds offered in one verb.
 const BATCH: usize = 1000;
@@ -37,40 +37,45 @@ pub(super) async fn seed(
     let (frontier, rules) = (Arc::clone(frontier), plan.config.scope.clone());
     let path = plan.dir.join("seeds.txt");
     let seeded = blocking(move || {
-        let scope = remember(&path, &rules, &seeds).map_err(DaemonError::Log)?;
-        offer(&frontier, &scope, &seeds, clock, &stop)?;
+        let (scope, all) = remember(&path, &rules, seeds).map_err(DaemonError::Log)?;
+        offer(&frontier, &scope, &all, clock, &stop)?;
         Ok(scope)
     });
     seeded.await?
 }
 
-/// The scope of all seeds, those of earlier runs included.
-fn remember(path: &Path, rules: &ScopeRules, seeds: &[Seed]) -> io::Result<Scope> {
+/// All seeds, those of earlier runs first, and the scope that they make.
+fn remember(path: &Path, rules: &ScopeRules, seeds: Vec<Seed>) -> io::Result<(Scope, Vec<Seed>)> {
     let mut log = LogFile::open(path)?;
-    let mut urls = Vec::new();
+    let file: Arc<Path> = path.into();
+    let mut all: Vec<Seed> = Vec::new();
     for line in BufReader::new(std::fs::File::open(path)?).split(b'\n') {
         let line = line?;
         let line = String::from_utf8_lossy(&line);
         match Url::parse(&line) {
-            Ok(url) => urls.push(url),
+            Ok(url) => {
+                let source = SeedSource::Line { file: Arc::clone(&file), line: all.len() as u64 + 1 };
+                all.push(Seed { url, source });
+            }
             Err(error) => warn!(file = %path.display(), %line, %error, "a remembered seed is skipped"),
         }
     }
-    let mut known: HashSet<String> = urls.iter().map(|url| url.as_str().to_owned()).collect();
+    let mut known: HashSet<String> = all.iter().map(|seed| seed.url.as_str().to_owned()).collect();
     let mut new_lines = String::new();
-    for seed in seeds.iter().filter(|seed| known.insert(seed.url.as_str().to_owned())) {
+    for seed in seeds.into_iter().filter(|seed| known.insert(seed.url.as_str().to_owned())) {
         new_lines.push_str(seed.url.as_str());
         new_lines.push('\n');
-        urls.push(seed.url.clone());
+        all.push(seed);
     }
     log.append(new_lines.as_bytes())?;
-    if urls.is_empty() {
+    if all.is_empty() {
         warn!("no seeds: nothing was given, and nothing is remembered from earlier runs");
     }
-    Ok(Scope::new(rules, &urls, registrable_domain))
+    let urls: Vec<Url> = all.iter().map(|seed| seed.url.clone()).collect();
+    Ok((Scope::new(rules, &urls, registrable_domain), all))
 }
 
-/// Offers the seeds, until it is told to stop: the same command offers them again.
+/// Offers the seeds, until it is told to stop: the next run offers them again.
 fn offer(
     frontier: &Frontier,
     scope: &Scope,
@@ -81,7 +86,7 @@ fn offer(
     let mut discovered = 0;
     for batch in seeds.chunks(BATCH) {
         if *stop.borrow() {
-            warn!("told to stop before all seeds were offered; give them again");
+            warn!("told to stop before all seeds were offered; the next run goes on with them");
             break;
         }
         let mut found = Found::default();
@@ -113,7 +118,6 @@ fn sort(found: &mut Found, scope: &Scope, canonical: Canonical, seed: &Seed) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seeds::SeedSource;
 
     fn seed(url: &str) -> Seed {
         Seed { url: Url::parse(url).expect("a URL"), source: SeedSource::Argument { position: 1 } }
@@ -124,14 +128,14 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory for the test");
         let path = dir.path().join("seeds.txt");
         let rules = ScopeRules::default();
-        let admits = |seeds: &[Seed], host: &str| {
-            let scope = remember(&path, &rules, seeds).expect("remembered");
-            scope.judge(&format!("http://{host}/"), host, host) == Verdict::In
+        let admits = |seeds: Vec<Seed>, host: &str| {
+            let (scope, all) = remember(&path, &rules, seeds).expect("remembered");
+            (scope.judge(&format!("http://{host}/"), host, host) == Verdict::In, all.len())
         };
-        assert!(!admits(&[], "a.test"));
-        assert!(admits(&[seed("http://a.test/"), seed("http://a.test/")], "a.test"));
-        assert!(admits(&[], "a.test"));
-        assert!(admits(&[seed("http://b.test/x"), seed("http://a.test/")], "a.test"));
+        assert_eq!(admits(vec![], "a.test"), (false, 0));
+        assert_eq!(admits(vec![seed("http://a.test/"), seed("http://a.test/")], "a.test"), (true, 1));
+        assert_eq!(admits(vec![], "a.test"), (true, 1), "and is offered again");
+        assert_eq!(admits(vec![seed("http://b.test/x"), seed("http://a.test/")], "a.test"), (true, 2));
         assert_eq!(std::fs::read_to_string(&path).expect("read"), "http://a.test/\nhttp://b.test/x\n");
     }
 }
