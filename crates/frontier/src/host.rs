@@ -123,7 +123,8 @@ pub(crate) struct Politeness {
     pub(crate) hosts_in_memory: usize,
 }
 
-/// A crash loop must not hammer a site, and a clock that stepped back must not silence one for ever.
+/// For a state from before this run: a crash loop must not hammer a site, and a clock that stepped back must not silence
+/// one for ever.
 pub(crate) fn wait_full_delay(state: &mut HostState, opened: Millis, politeness: &Politeness) {
     state.next_slot = opened + state.delay_ms.max(politeness.delay_ms);
     state.blocked_until = state.blocked_until.min(opened + politeness.max_retry_delay_ms);

@@ -108,7 +108,9 @@ impl Queues {
         if let (false, Stored::Present(stored)) = (host.state_set, stored) {
             host.state = stored.state;
             host.state_set = true;
-            wait_full_delay(&mut host.state, opened, &politeness);
+            // Written before this run or in it, as of a host that had left memory: the later time counts.
+            let full = opened + host.state.delay_ms.max(politeness.delay_ms);
+            host.state.next_slot = host.state.next_slot.max(full);
         }
         if stored == Stored::Absent {
             host.unread_blocks = false;

@@ -11,6 +11,7 @@ use frontier::{
     Canonical, Completion, Found, FoundUrl, Frontier, Health, HostReport, Lease, Millis, Next, Options, Outcome, Tally,
 };
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 const DELAY_MS: u64 = 100;
 const MAX_ATTEMPTS: u8 = 3;
@@ -265,8 +266,20 @@ fn check(ops: &[Op], connections: u32) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+fn seed() -> u64 {
+    let seed = std::env::var("MODEL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    eprintln!("MODEL_SEED={seed}");
+    seed
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+    // The same histories each time, so that a change is judged by itself; `MODEL_SEED` gives others.
+    #![proptest_config(ProptestConfig {
+        cases: 32,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(seed()),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn no_url_is_lost_doubled_or_hurried(ops in ops(), connections in 1u32..3) {

@@ -153,3 +153,25 @@ fn a_filter_that_cannot_be_read_is_bypassed_and_rebuilt() {
     assert_eq!(frontier.offer(&found(0..150), None, now).expect("offers").discovered, 0);
     assert_eq!(frontier.statistics().expect("answers").books.check(), Ok(()));
 }
+
+#[test]
+fn a_host_that_left_memory_keeps_its_delay() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let frontier = open(dir.path(), 0);
+    frontier.offer(&found(0..1), None, 9000).expect("offers");
+    frontier.commit().expect("commits");
+    let Next::Lease(lease) = frontier.lease(20_000).expect("answers") else { panic!("a host is due") };
+    let report = HostReport { ended: 20_000, delay_ms: 500, health: Health::Answered };
+    let none = Found::default();
+    let outcome = Outcome::Fetched { status: 200 };
+    let completion = Completion { outcome, host: Some(report), tally: Tally::default(), found: &none };
+    frontier.complete(lease, &completion, 20_000).expect("completes");
+    // Nothing is queued for it now: the merge lets it go.
+    let partition = &frontier.shared.partitions[0];
+    merge(&frontier.shared, partition, After::Reopen).expect("merges");
+    assert_eq!(partition.state.lock().queues.ids().count(), 0);
+    frontier.offer(&found(2..3), None, 20_001).expect("offers");
+    frontier.commit().expect("commits");
+    let early = frontier.lease(20_001).expect("answers");
+    assert!(matches!(early, Next::Wait { until: Some(20_500) }), "{early:?}");
+}
