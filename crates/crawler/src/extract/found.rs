@@ -241,9 +241,13 @@ mod tests {
         #[test]
         fn what_is_left_is_the_same_resource(value in "[ #a/:?@.\t\\\\\u{e9}]{0,8}|(data|http|javascript|mailto):[#/ a?@]{0,5}") {
             let base = url::Url::parse("http://site.test/dir/page?query").expect("valid");
-            let whole = base.join(&value).map(|mut url| { url.set_fragment(None); url });
-            let cut = base.join(without_fragment(&value)).map(|mut url| { url.set_fragment(None); url });
-            proptest::prop_assert_eq!(whole, cut);
+            // What cannot be crawled is invalid either way (the parser takes `javascript://@#`, but not `javascript://@`).
+            let crawlable = |text: &str| {
+                let mut url = base.join(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+                url.set_fragment(None);
+                Some(url)
+            };
+            proptest::prop_assert_eq!(crawlable(&value), crawlable(without_fragment(&value)));
         }
     }
 }

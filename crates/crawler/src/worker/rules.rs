@@ -74,7 +74,7 @@ async fn ask<F: Fetch>(trip: &mut Trip<'_, F>, page: &Url) -> (Answer, Health) {
         let elsewhere = url.host_str() != page.host_str();
         let _turn =
             if elsewhere { Some(crawl.robots.turn(url.host_str().unwrap_or_default()).lock().await) } else { None };
-        if let Some(known) = shared(trip, &url).filter(|_| elsewhere) {
+        if elsewhere && let Some(known) = shared(trip, &url) {
             return (known, Health::Answered);
         }
         let request = Request { max_body_bytes: Some(robots::MAX_BYTES as u64), ..Request::new(&url) };
@@ -84,7 +84,12 @@ async fn ask<F: Fetch>(trip: &mut Trip<'_, F>, page: &Url) -> (Answer, Health) {
             Err(error) if error.excluded() && hop == 0 => return (allow_all(trip, 0), Health::Answered),
             // A redirect to where we do not go leads to no rules.
             Err(error) if error.excluded() => return (allow_all(trip, TTL_MS), Health::Answered),
-            Err(error) => return (unreachable(trip, &url, error.reason()), Health::Failing),
+            Err(error) => {
+                if elsewhere {
+                    trip.rest().await;
+                }
+                return (unreachable(trip, &url, error.reason()), Health::Failing);
+            }
         };
         let Some(target) = redirect_target(exchange.head(), &url) else {
             let (answer, health) = read(trip, &url, exchange).await;
