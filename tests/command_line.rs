@@ -131,7 +131,10 @@ fn help_tells_the_exit_codes_and_a_wrong_command_is_one_of_them() {
     for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "130 "] {
         assert!(codes.lines().any(|line| line.trim_start().starts_with(code)), "{code}is missing: {help}");
     }
-    for command in ["run", "demo", "config", "stats", "seen", "inspect", "audit", "filter"] {
+    for command in [
+        "run", "demo", "config", "stats", "seen", "explain", "inspect", "audit", "filter", "budget", "forget",
+        "export", "import",
+    ] {
         assert!(help.lines().any(|line| line.trim_start().starts_with(command)), "{command} is missing: {help}");
     }
     bad(&["no-such-command"], 2);

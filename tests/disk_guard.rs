@@ -1,7 +1,9 @@
 //! No room on the disk of the data directory: the crawl pauses, says why, and goes on when there is room.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::generated::Generated;
 use crate::harness::{Crawl, DEADLINE, Run, resolve, statistics};
@@ -90,4 +92,36 @@ fn the_crawl_resumes_when_there_is_room_again() {
     let lines = statistics(&crawl, 0);
     let last = lines.last().expect("a last line");
     assert_eq!((&last["fetched"], &last["queued"]), (&SITE.urls().len().into(), &0.into()), "{last}");
+}
+
+#[test]
+fn a_full_disk_ends_the_crawl_with_a_code_of_its_own_and_loses_nothing() {
+    let home = tempfile::tempdir().expect("a directory");
+    let at = home.path().join("small");
+    let Some(_small) = Tmpfs::mount(&at, "size=32m") else {
+        eprintln!("a tmpfs may not be mounted here: what a full disk does to the daemon is not tested");
+        return;
+    };
+    let ballast = at.join("ballast");
+    let (filled, served) = (ballast.clone(), AtomicUsize::new(0));
+    let web = Web::start(move |host, path| {
+        if served.fetch_add(1, Ordering::Relaxed) == 20 {
+            // To the last byte: the next event of the journal that needs a block finds none.
+            let _ = std::fs::File::create(&filled).map(|mut file| while file.write_all(&[0; 4096]).is_ok() {});
+        }
+        SITE.page(host, path)
+    });
+    let mut crawl = crawl(&web, &["store.min_free_disk_bytes=0", "frontier.partitions=1"]);
+    crawl.elsewhere = Some(at.join("data"));
+    let mut run = crawl.start();
+    assert_eq!(run.wait(DEADLINE).code(), Some(4), "{}", run.stderr());
+    let journal = crawl.data().join("journal").display().to_string();
+    assert!(run.stderr().contains("cannot go on") && run.stderr().contains(&journal), "{}", run.stderr());
+    let fetched = web.count();
+    std::fs::remove_file(&ballast).expect("the ballast goes");
+    let mut run = crawl.start();
+    assert_eq!(run.wait(DEADLINE).code(), Some(0), "{}", run.stderr());
+    assert!(web.count() > fetched, "it goes on");
+    assert!(crawl.seen(&SITE.urls()).into_iter().all(|seen| seen), "a URL is lost");
+    assert_eq!(crawl.stats()["queued"], 0);
 }

@@ -33,17 +33,31 @@ pub struct Page {
     pub body: Vec<u8>,
     /// How long the site takes for it.
     pub takes: Duration,
+    /// Value of `ETag`: who names it in `If-None-Match` is told 304.
+    pub etag: Option<String>,
+    /// Value of `Last-Modified`: who names it in `If-Modified-Since` is told 304 where there is no `ETag`.
+    pub last_modified: Option<String>,
 }
 
 impl Page {
     /// An HTML page, at once.
     pub fn html(body: impl Into<Vec<u8>>) -> Self {
-        Self { status: 200, content_type: "text/html", body: body.into(), takes: Duration::ZERO }
+        let (takes, etag, last_modified) = (Duration::ZERO, None, None);
+        Self { status: 200, content_type: "text/html", body: body.into(), takes, etag, last_modified }
     }
 
     /// There is none.
     pub fn missing() -> Self {
-        Self { status: 404, content_type: "text/plain", body: b"no such page\n".to_vec(), takes: Duration::ZERO }
+        Self { status: 404, content_type: "text/plain", ..Self::html(*b"no such page\n") }
+    }
+
+    /// The answer to a conditional request, if the page has not changed.
+    fn on_condition(self, asked: &Asked) -> Self {
+        let is_same = match &self.etag {
+            Some(etag) => asked.if_none_match.as_ref() == Some(etag),
+            None => self.last_modified.is_some() && asked.if_modified_since == self.last_modified,
+        };
+        if is_same { Self { status: 304, body: Vec::new(), ..self } } else { self }
     }
 }
 
@@ -63,6 +77,17 @@ pub struct Hit {
     pub path: String,
     /// Status of the answer.
     pub status: u16,
+    /// The conditions of the request.
+    pub asked: Asked,
+}
+
+/// The conditions of a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// `If-None-Match`
+    pub if_none_match: Option<String>,
+    /// `If-Modified-Since`
+    pub if_modified_since: Option<String>,
 }
 
 impl Hit {
@@ -159,13 +184,13 @@ async fn accept(listener: std::net::TcpListener, shared: Arc<Shared>) {
 async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
-    while let Some((host, path)) = read_head(&mut stream).await? {
+    while let Some((host, path, asked)) = read_head(&mut stream).await? {
         let arrived = Instant::now();
-        let page = (shared.pages)(&host, &path);
+        let page = (shared.pages)(&host, &path).on_condition(&asked);
         let status = page.status;
         let index = {
             let mut hits = shared.hits.lock().expect("no holder panics");
-            hits.push(Hit { arrived, answered: None, host, path, status });
+            hits.push(Hit { arrived, answered: None, host, path, status, asked });
             hits.len() - 1
         };
         if !page.takes.is_zero() {
@@ -175,8 +200,12 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
                 _ = stream.fill_buf() => return Ok(()),
             }
         }
+        let line = |name: &str, value: &Option<String>| {
+            value.as_ref().map_or(String::new(), |value| format!("{name}: {value}\r\n"))
+        };
+        let validators = line("ETag", &page.etag) + &line("Last-Modified", &page.last_modified);
         let head = format!(
-            "HTTP/1.1 {status} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",
+            "HTTP/1.1 {status} {}\r\nContent-Type: {}\r\n{validators}Content-Length: {}\r\n\r\n",
             if status < 400 { "OK" } else { "No" },
             page.content_type,
             page.body.len()
@@ -189,14 +218,14 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Host and target of the next request; `None` at the end of the connection.
-async fn read_head(stream: &mut BufReader<TcpStream>) -> io::Result<Option<(String, String)>> {
+/// Host, target and conditions of the next request; `None` at the end of the connection.
+async fn read_head(stream: &mut BufReader<TcpStream>) -> io::Result<Option<(String, String, Asked)>> {
     let mut head = (&mut *stream).take(MAX_HEAD_BYTES);
     let mut request = String::new();
     if head.read_line(&mut request).await? == 0 {
         return Ok(None);
     }
-    let (mut host, mut line) = (String::new(), String::new());
+    let (mut host, mut line, mut asked) = (String::new(), String::new(), Asked::default());
     loop {
         line.clear();
         if head.read_line(&mut line).await? == 0 {
@@ -205,12 +234,15 @@ async fn read_head(stream: &mut BufReader<TcpStream>) -> io::Result<Option<(Stri
         if line.trim_end().is_empty() {
             break;
         }
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("host")
-        {
-            value.trim().clone_into(&mut host);
+        let Some((name, value)) = line.split_once(':') else { continue };
+        let value = value.trim().to_owned();
+        match name.to_ascii_lowercase().as_str() {
+            "host" => host = value,
+            "if-none-match" => asked.if_none_match = Some(value),
+            "if-modified-since" => asked.if_modified_since = Some(value),
+            _ => {}
         }
     }
     let target = request.split(' ').nth(1).unwrap_or_default().to_owned();
-    Ok(Some((host, target)))
+    Ok(Some((host, target, asked)))
 }

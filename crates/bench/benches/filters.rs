@@ -8,7 +8,7 @@ use std::hash::DefaultHasher;
 use std::hint::black_box;
 
 use bench::{ABSENT, COUNT, PRESENT, RATE, SETTINGS, grown, rebuilt};
-use bloom::{BlockedFilter, BloomFilter, CountingFilter, CuckooFilter, Filter, Growable, Scalable};
+use bloom::{BlockedBloomFilter, BloomFilter, CountingBloomFilter, CuckooFilter, Filter, Growable, Scalable};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
@@ -56,25 +56,25 @@ fn fixed<F: Growable>() -> F {
 mod fixed_size {
     use super::*;
 
-    #[divan::bench(types = [BlockedFilter, BloomFilter, CountingFilter, CuckooFilter])]
+    #[divan::bench(types = [BlockedBloomFilter, BloomFilter, CountingBloomFilter, CuckooFilter])]
     fn insert<F: Growable + Send>(bencher: Bencher) {
         let empty = || F::for_items(*COUNT as u64, RATE).expect("possible size");
         fill(bencher, empty, |filter, key| filter.insert(key).expect("sized for them"));
     }
 
-    #[divan::bench(types = [BlockedFilter, BloomFilter, CountingFilter, CuckooFilter])]
+    #[divan::bench(types = [BlockedBloomFilter, BloomFilter, CountingBloomFilter, CuckooFilter])]
     fn hit<F: Growable + Sync>(bencher: Bencher) {
         let filter = fixed::<F>();
         probe(bencher, &PRESENT, |key| filter.contains(key));
     }
 
-    #[divan::bench(types = [BlockedFilter, BloomFilter, CountingFilter, CuckooFilter])]
+    #[divan::bench(types = [BlockedBloomFilter, BloomFilter, CountingBloomFilter, CuckooFilter])]
     fn miss<F: Growable + Sync>(bencher: Bencher) {
         let filter = fixed::<F>();
         probe(bencher, &ABSENT, |key| filter.contains(key));
     }
 
-    #[divan::bench(types = [BlockedFilter, BloomFilter, CountingFilter, CuckooFilter])]
+    #[divan::bench(types = [BlockedBloomFilter, BloomFilter, CountingBloomFilter, CuckooFilter])]
     fn miss_in_batches<F: Growable + Sync>(bencher: Bencher) {
         probe_batches(bencher, &ABSENT, &fixed::<F>());
     }
@@ -84,7 +84,7 @@ mod fixed_size {
 mod growing {
     use super::*;
 
-    #[divan::bench(types = [BlockedFilter, CountingFilter, CuckooFilter])]
+    #[divan::bench(types = [BlockedBloomFilter, CountingBloomFilter, CuckooFilter])]
     fn insert<F: Growable + Send>(bencher: Bencher) {
         let empty = || Scalable::<F>::new(SETTINGS).expect("possible settings");
         fill(bencher, empty, |filter, key| filter.insert(key));
@@ -92,45 +92,45 @@ mod growing {
 
     #[divan::bench]
     fn insert_in_batches(bencher: Bencher) {
-        let empty = || Scalable::<BlockedFilter>::new(SETTINGS).expect("possible settings");
+        let empty = || Scalable::<BlockedBloomFilter>::new(SETTINGS).expect("possible settings");
         bencher.counter(ItemsCount::new(*COUNT)).with_inputs(empty).bench_values(|mut filter| {
             PRESENT.chunks(BATCH).for_each(|keys| filter.insert_batch(keys));
             filter
         });
     }
 
-    #[divan::bench(types = [BlockedFilter, CountingFilter, CuckooFilter])]
+    #[divan::bench(types = [BlockedBloomFilter, CountingBloomFilter, CuckooFilter])]
     fn hit<F: Growable + Send + Sync>(bencher: Bencher) {
         let filter = grown::<F>();
         probe(bencher, &PRESENT, |key| filter.contains(key));
     }
 
-    #[divan::bench(types = [BlockedFilter, CountingFilter, CuckooFilter])]
+    #[divan::bench(types = [BlockedBloomFilter, CountingBloomFilter, CuckooFilter])]
     fn miss<F: Growable + Send + Sync>(bencher: Bencher) {
         let filter = grown::<F>();
         probe(bencher, &ABSENT, |key| filter.contains(key));
     }
 
-    #[divan::bench(types = [BlockedFilter, CountingFilter, CuckooFilter])]
+    #[divan::bench(types = [BlockedBloomFilter, CountingBloomFilter, CuckooFilter])]
     fn miss_in_batches<F: Growable + Send + Sync>(bencher: Bencher) {
         probe_batches(bencher, &ABSENT, &grown::<F>());
     }
 
     #[divan::bench]
     fn hit_after_rebuild(bencher: Bencher) {
-        let filter = rebuilt::<BlockedFilter>();
+        let filter = rebuilt::<BlockedBloomFilter>();
         probe(bencher, &PRESENT, |key| filter.contains(key));
     }
 
     #[divan::bench]
     fn miss_after_rebuild(bencher: Bencher) {
-        let filter = rebuilt::<BlockedFilter>();
+        let filter = rebuilt::<BlockedBloomFilter>();
         probe(bencher, &ABSENT, |key| filter.contains(key));
     }
 
     #[divan::bench]
     fn miss_in_batches_after_rebuild(bencher: Bencher) {
-        probe_batches(bencher, &ABSENT, &rebuilt::<BlockedFilter>());
+        probe_batches(bencher, &ABSENT, &rebuilt::<BlockedBloomFilter>());
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::sync::LazyLock;
 
+pub mod policy;
+
 use bloom::{Growable, Scalable, Settings};
 
 // the allocator of the daemon
@@ -25,7 +27,8 @@ pub static PRESENT: LazyLock<Vec<u128>> = LazyLock::new(|| fingerprints(1, *COUN
 pub static ABSENT: LazyLock<Vec<u128>> = LazyLock::new(|| fingerprints(2, *COUNT));
 
 /// What a partition of the frontier starts with by default.
-pub const SETTINGS: Settings = Settings { false_positive_rate: RATE, initial_capacity: 62_500, growth_factor: 2.0 };
+pub const SETTINGS: Settings =
+    Settings { false_positive_rate: RATE, initial_capacity: 62_500, growth_factor: 2.0, max_bytes: None };
 
 /// Grown from [`SETTINGS`] to [`PRESENT`]: the state just before a rebuild that never came.
 #[must_use]
@@ -35,26 +38,31 @@ pub fn grown<F: Growable>() -> Scalable<F> {
     filter
 }
 
-/// [`PRESENT`] in one right-sized layer, as after a rebuild, with the small open layer behind it that a rebuild leaves.
+/// [`PRESENT`] in one layer with room for one in 64 more, as after a rebuild.
 #[must_use]
 pub fn rebuilt<F: Growable>() -> Scalable<F> {
-    let (last, most) = PRESENT.split_last().expect("at least one key");
-    let mut filter = Scalable::with_capacity_for(SETTINGS, most.len() as u64).expect("possible settings");
-    filter.insert_batch(most);
-    filter.seal(SETTINGS.initial_capacity).expect("a small layer");
-    filter.insert(*last);
+    let known = PRESENT.len() as u64;
+    let mut filter = Scalable::with_capacity_for(SETTINGS, known + known / 64).expect("possible settings");
+    filter.insert_batch(&PRESENT);
     filter
 }
 
-/// Random fingerprints, the same in every run (SplitMix64).
+/// Key number `item` of an endless row: random, and the same in every run.
+#[must_use]
+pub fn key(item: u64) -> u128 {
+    u128::from(split_mix(2 * item)) << 64 | u128::from(split_mix(2 * item + 1))
+}
+
+/// The first `count` keys behind a far place of the row.
 fn fingerprints(seed: u64, count: usize) -> Vec<u128> {
-    let mut state = seed;
-    let mut next = move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    (0..count).map(|_| u128::from(next()) << 64 | u128::from(next())).collect()
+    (0..count as u64).map(|item| key((seed << 50) + item)).collect()
+}
+
+/// SplitMix64's number `place`: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
+#[must_use]
+pub fn split_mix(place: u64) -> u64 {
+    let z = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }

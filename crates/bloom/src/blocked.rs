@@ -6,14 +6,15 @@
 //! word of a block), but with blocks of 8 × 64 bits instead of 8 × 32, and with the bits taken straight from the
 //! fingerprint instead of multiplied out of 32 bits of it.
 //!
-//! The bits are defined here in portable Rust. Where the processor has AVX2 the same bits are set and tested eight words at
-//! once, chosen at run time; and the batch forms ask for the lines of later keys while they test earlier ones.
+//! The bits are defined here in portable Rust. Where the processor has AVX-512 or AVX2 the same bits are set and tested
+//! eight or four words at once, chosen at run time; and the batch forms ask for the lines of later keys while they test earlier ones.
 //!
 //! Invariant: bits are only ever set, so a fingerprint that went in is found for as long as the filter lives.
 
 use crate::error::{FilterError, Full};
 use crate::filter::{Filter, Growable, Kind, Shape};
 use crate::lines::{Block, zeroed};
+use crate::machine::Table;
 use crate::{machine, sizing};
 
 /// Words in a block, and so bits set by a key.
@@ -25,25 +26,25 @@ pub const BLOCK_BITS: u64 = BLOCK_BYTES * 8;
 
 /// A set of fingerprints that answers *absent* (certain) or *maybe*.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockedFilter {
-    blocks: Vec<Block>,
+pub struct BlockedBloomFilter {
+    table: Table,
     len: u64,
 }
 
-impl BlockedFilter {
+impl BlockedBloomFilter {
     /// An empty filter of `blocks` blocks of 64 bytes.
     ///
     /// # Errors
     /// [`FilterError::NoCapacity`] for 0 blocks, [`FilterError::OutOfMemory`] above
     /// [`MAX_BLOCKS`](sizing::MAX_BLOCKS) or when the allocator refuses.
     pub fn new(blocks: u64) -> Result<Self, FilterError> {
-        Ok(Self { blocks: zeroed(blocks)?, len: 0 })
+        Ok(Self { table: Table::new(zeroed(blocks)?, blocks), len: 0 })
     }
 
     /// An empty filter that holds `items` fingerprints at a false-positive rate of at most `rate`.
     ///
     /// # Errors
-    /// Those of [`sizing::blocks_for`] and [`BlockedFilter::new`].
+    /// Those of [`sizing::blocks_for`] and [`BlockedBloomFilter::new`].
     pub fn for_items(items: u64, rate: f64) -> Result<Self, FilterError> {
         Self::new(sizing::blocks_for(items, rate)?)
     }
@@ -51,21 +52,21 @@ impl BlockedFilter {
     /// Adds a fingerprint. From now on [`contains`](Self::contains) is true for it.
     #[inline]
     pub fn insert(&mut self, fingerprint: u128) {
-        machine::insert(&mut self.blocks, fingerprint);
+        machine::insert(&mut self.table, fingerprint);
         // saturating: a length read from a file may be anything
         self.len = self.len.saturating_add(1);
     }
 
     /// False: never inserted, for certain. True: *maybe* inserted.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn contains(&self, fingerprint: u128) -> bool {
-        machine::contains(&self.blocks, fingerprint)
+        machine::contains(&self.table, fingerprint)
     }
 
     /// Adds them all, asking for memory ahead.
     pub fn insert_batch(&mut self, fingerprints: &[u128]) {
-        machine::insert_batch(&mut self.blocks, fingerprints);
+        machine::insert_batch(&mut self.table, fingerprints);
         self.len = self.len.saturating_add(fingerprints.len() as u64);
     }
 
@@ -75,7 +76,7 @@ impl BlockedFilter {
     /// When the two lengths differ.
     pub fn contains_batch(&self, fingerprints: &[u128], found: &mut [bool]) {
         assert_eq!(fingerprints.len(), found.len(), "one answer per fingerprint");
-        machine::contains_batch(&self.blocks, fingerprints, found);
+        machine::contains_batch(&self.table, fingerprints, found);
     }
 
     /// Number of inserts, repeated fingerprints counted each time.
@@ -93,7 +94,7 @@ impl BlockedFilter {
     /// Number of blocks, at least 1.
     #[must_use]
     pub fn block_count(&self) -> u64 {
-        self.blocks.len() as u64
+        self.table.places()
     }
 
     /// Size in bits, set or not.
@@ -109,7 +110,7 @@ impl BlockedFilter {
     }
 }
 
-impl Filter for BlockedFilter {
+impl Filter for BlockedBloomFilter {
     #[inline]
     fn insert(&mut self, fingerprint: u128) -> Result<(), Full> {
         self.insert(fingerprint);
@@ -143,11 +144,15 @@ impl Filter for BlockedFilter {
     }
 }
 
-impl Growable for BlockedFilter {
+impl Growable for BlockedBloomFilter {
     const KIND: Kind = Kind::Blocked;
 
-    fn for_items(items: u64, rate: f64) -> Result<Self, FilterError> {
-        Self::for_items(items, rate)
+    fn shape_for(items: u64, rate: f64) -> Result<Shape, FilterError> {
+        Ok(shape(sizing::blocks_for(items, rate)?, 0))
+    }
+
+    fn shape_within(_items: u64, lines: u64) -> Shape {
+        shape(lines, 0)
     }
 
     fn rate_with(&self, items: u64) -> f64 {
@@ -155,17 +160,17 @@ impl Growable for BlockedFilter {
     }
 
     #[inline]
-    fn self_or_any_contains<'a>(&self, others: impl Iterator<Item = &'a Self>, fingerprint: u128) -> bool {
-        machine::contains_in_any(&self.blocks, others.map(|filter| &*filter.blocks), fingerprint)
+    fn any_or_self_contains<'a>(&self, others: impl Iterator<Item = &'a Self>, fingerprint: u128) -> bool {
+        machine::contains_in_any(others.map(|filter| &filter.table), &self.table, fingerprint)
     }
 
-    fn self_or_any_contains_batch<'a>(
+    fn any_or_self_contains_batch<'a>(
         &self,
         others: impl Iterator<Item = &'a Self> + Clone,
         fingerprints: &[u128],
         found: &mut [bool],
     ) {
-        machine::contains_in_any_batch(&self.blocks, others.map(|filter| &*filter.blocks), fingerprints, found);
+        machine::contains_in_any_batch(others.map(|filter| &filter.table), &self.table, fingerprints, found);
     }
 
     fn overload(&mut self, fingerprint: u128) {
@@ -173,11 +178,11 @@ impl Growable for BlockedFilter {
     }
 
     fn shape(&self) -> Shape {
-        Shape { len: self.len, size: self.block_count(), width: WORDS_PER_BLOCK as u16, saturated: false }
+        shape(self.block_count(), self.len)
     }
 
     fn lines(&self) -> &[Block] {
-        &self.blocks
+        self.table.lines()
     }
 
     fn lines_of(shape: &Shape) -> Result<u64, &'static str> {
@@ -188,8 +193,13 @@ impl Growable for BlockedFilter {
     }
 
     fn from_lines(shape: &Shape, lines: Vec<Block>) -> Self {
-        Self { blocks: lines, len: shape.len }
+        Self { table: Table::new(lines, shape.size), len: shape.len }
     }
+}
+
+/// The shape of so many blocks that hold `len` keys, here and in a counting filter.
+pub(crate) fn shape(blocks: u64, len: u64) -> Shape {
+    Shape { len, size: blocks, width: WORDS_PER_BLOCK as u16, saturated: false }
 }
 
 /// One bit for each word of the block: word i takes bits 6i .. 6i+5 of the low half (48 of the 64 bits are used). The
@@ -251,7 +261,7 @@ mod tests {
 
     #[test]
     fn absent_until_inserted_then_found() {
-        let mut filter = BlockedFilter::for_items(1000, 0.001).expect("small");
+        let mut filter = BlockedBloomFilter::for_items(1000, 0.001).expect("small");
         let keys: Vec<u128> = fingerprints(1).take(1000).collect();
         assert!(filter.is_empty());
         assert!(keys.iter().all(|&key| !filter.contains(key)));
@@ -266,9 +276,9 @@ mod tests {
 
     #[test]
     fn impossible_sizes_are_errors() {
-        assert_eq!(BlockedFilter::new(0), Err(FilterError::NoCapacity));
+        assert_eq!(BlockedBloomFilter::new(0), Err(FilterError::NoCapacity));
         for blocks in [MAX_BLOCKS + 1, u64::MAX] {
-            assert!(matches!(BlockedFilter::new(blocks), Err(FilterError::OutOfMemory { .. })));
+            assert!(matches!(BlockedBloomFilter::new(blocks), Err(FilterError::OutOfMemory { .. })));
         }
     }
 }

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::blocked::BlockedFilter;
+use crate::blocked::BlockedBloomFilter;
 use crate::classic::BloomFilter;
 use crate::codec::{self, Origin};
-use crate::counting::CountingFilter;
+use crate::counting::CountingBloomFilter;
 use crate::cuckoo::CuckooFilter;
 use crate::error::FilterError;
 use crate::filter::{Growable, Kind, Removable};
@@ -35,12 +35,12 @@ pub use layer::{AnyLayer, LayerFacts};
 /// [`Scalable`] of any kind. A clone shares the sealed layers and copies the newest one.
 #[derive(Clone, Debug)]
 pub enum AnyScalable {
-    /// Of [`BlockedFilter`].
-    Blocked(Scalable<BlockedFilter>),
+    /// Of [`BlockedBloomFilter`].
+    Blocked(Scalable<BlockedBloomFilter>),
     /// Of [`BloomFilter`].
     Classic(Scalable<BloomFilter>),
-    /// Of [`CountingFilter`].
-    Counting(Scalable<CountingFilter>),
+    /// Of [`CountingBloomFilter`].
+    Counting(Scalable<CountingBloomFilter>),
     /// Of [`CuckooFilter`].
     Cuckoo(Scalable<CuckooFilter>),
 }
@@ -59,11 +59,19 @@ impl AnyScalable {
     /// # Errors
     /// As there.
     pub fn with_capacity_for(kind: Kind, settings: Settings, items: u64) -> Result<Self, FilterError> {
+        Self::within_bytes(kind, settings, items, settings.max_bytes.unwrap_or(u64::MAX))
+    }
+
+    /// As [`Scalable::within_bytes`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn within_bytes(kind: Kind, settings: Settings, items: u64, max_bytes: u64) -> Result<Self, FilterError> {
         Ok(match kind {
-            Kind::Blocked => Self::Blocked(Scalable::with_capacity_for(settings, items)?),
-            Kind::Classic => Self::Classic(Scalable::with_capacity_for(settings, items)?),
-            Kind::Counting => Self::Counting(Scalable::with_capacity_for(settings, items)?),
-            Kind::Cuckoo => Self::Cuckoo(Scalable::with_capacity_for(settings, items)?),
+            Kind::Blocked => Self::Blocked(Scalable::within_bytes(settings, items, max_bytes)?),
+            Kind::Classic => Self::Classic(Scalable::within_bytes(settings, items, max_bytes)?),
+            Kind::Counting => Self::Counting(Scalable::within_bytes(settings, items, max_bytes)?),
+            Kind::Cuckoo => Self::Cuckoo(Scalable::within_bytes(settings, items, max_bytes)?),
         })
     }
 
@@ -111,9 +119,18 @@ impl AnyScalable {
     }
 
     /// As [`Scalable::contains`].
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn contains(&self, fingerprint: u128) -> bool {
+        match self {
+            Self::Blocked(filter) => filter.contains(fingerprint),
+            _ => self.another_contains(fingerprint),
+        }
+    }
+
+    /// Out of the way of the usual kind, which then costs no more than without a choice.
+    #[inline(never)]
+    fn another_contains(&self, fingerprint: u128) -> bool {
         of_any!(Self, self, filter => filter.contains(fingerprint))
     }
 
@@ -148,6 +165,11 @@ impl AnyScalable {
     /// As there.
     pub fn seal(&mut self, capacity: u64) -> Result<(), FilterError> {
         of_any!(Self, self, filter => filter.seal(capacity))
+    }
+
+    /// As [`Scalable::stop_growth`].
+    pub fn stop_growth(&mut self) {
+        of_any!(Self, self, filter => filter.stop_growth());
     }
 
     /// As [`Scalable::replace_sealed`].
@@ -190,6 +212,19 @@ impl AnyScalable {
         of_any!(Self, self, filter => filter.layers().map(facts).collect())
     }
 
+    /// What each layer says to a fingerprint, oldest first: false is absent, true maybe. For people who want to know why
+    /// the filter says maybe; [`contains`](Self::contains) is the question.
+    #[must_use]
+    pub fn contains_by_layer(&self, fingerprint: u128) -> Vec<bool> {
+        of_any!(Self, self, filter => filter.layers().map(|layer| layer.contains(fingerprint)).collect())
+    }
+
+    /// What the newest layer holds, as a share of its design capacity.
+    #[must_use]
+    pub fn newest_load(&self) -> f64 {
+        of_any!(Self, self, filter => filter.newest().load())
+    }
+
     /// As [`Scalable::settings`].
     #[must_use]
     pub fn settings(&self) -> Settings {
@@ -218,6 +253,12 @@ impl AnyScalable {
     #[must_use]
     pub fn overload(&self) -> u64 {
         of_any!(Self, self, filter => filter.overload())
+    }
+
+    /// As [`Scalable::waived`].
+    #[must_use]
+    pub fn waived(&self) -> bool {
+        of_any!(Self, self, filter => filter.waived())
     }
 
     /// As [`Scalable::bytes`].

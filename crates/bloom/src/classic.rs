@@ -222,8 +222,14 @@ impl Filter for BloomFilter {
 impl Growable for BloomFilter {
     const KIND: Kind = Kind::Classic;
 
-    fn for_items(items: u64, rate: f64) -> Result<Self, FilterError> {
-        Self::for_items(items, rate)
+    fn shape_for(items: u64, rate: f64) -> Result<Shape, FilterError> {
+        let (bits, positions) = size_for(items, rate)?;
+        Ok(Shape { len: 0, size: bits, width: positions, saturated: false })
+    }
+
+    fn shape_within(items: u64, lines: u64) -> Shape {
+        let bits = lines.saturating_mul(BLOCK_BITS);
+        Shape { len: 0, size: bits, width: optimal_positions(bits, items), saturated: false }
     }
 
     fn rate_with(&self, items: u64) -> f64 {

@@ -33,7 +33,7 @@
 use crc32fast::Hasher;
 use thiserror::Error;
 
-use crate::blocked::{BLOCK_BYTES, BlockedFilter};
+use crate::blocked::{BLOCK_BYTES, BlockedBloomFilter};
 use crate::filter::Growable;
 use crate::layer::{Layer, LayerOf};
 use crate::lines::Block;
@@ -127,7 +127,7 @@ pub enum DecodeError {
 
 /// A layer read back, and how far it goes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decoded<F = BlockedFilter> {
+pub struct Decoded<F = BlockedBloomFilter> {
     /// The layer.
     pub layer: LayerOf<F>,
     /// The sequence number given to [`encode`]: all events up to it are in the layer or in an older one.

@@ -1,4 +1,4 @@
-//! A blocked filter that can forget: where [`BlockedFilter`](crate::BlockedFilter) has a bit, this has a counter of four
+//! A blocked filter that can forget: where [`BlockedBloomFilter`](crate::BlockedBloomFilter) has a bit, this has a counter of four
 //! bits. Four times the space, the same positions and the same rate; not a count of how often a key was inserted.
 //!
 //! After Fan, Cao, Almeida and Broder, "Summary Cache: A Scalable Wide-Area Web Cache Sharing Protocol" (IEEE/ACM
@@ -18,9 +18,10 @@
 use crate::blocked::{BLOCK_BITS, WORDS_PER_BLOCK, bit_masks};
 use crate::error::{FilterError, Full};
 use crate::filter::{Filter, Growable, Kind, Removable, Shape};
-use crate::lines::{Block, high_half, low_half, place, zeroed};
+use crate::lines::{Block, low_half, zeroed};
+use crate::machine::Table;
 use crate::sizing::MAX_BLOCKS;
-use crate::{machine, sizing};
+use crate::{blocked, machine, sizing};
 
 /// Bits of a counter.
 pub const COUNTER_BITS: u64 = 4;
@@ -30,26 +31,27 @@ const HIGHER: usize = 3;
 
 /// A set of fingerprints that answers *absent* (certain) or *maybe*, and can take one out again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CountingFilter {
+pub struct CountingBloomFilter {
     /// The first planes of all blocks, then the higher planes, block by block.
-    lines: Vec<Block>,
+    table: Table,
     len: u64,
 }
 
-impl CountingFilter {
+impl CountingBloomFilter {
     /// An empty filter of `blocks` blocks of 512 counters, 256 bytes each.
     ///
     /// # Errors
     /// [`FilterError::NoCapacity`] for 0 blocks, [`FilterError::OutOfMemory`] above a quarter of
     /// [`MAX_BLOCKS`] or when the allocator refuses.
     pub fn new(blocks: u64) -> Result<Self, FilterError> {
-        Ok(Self { lines: zeroed(blocks.saturating_mul(COUNTER_BITS))?, len: 0 })
+        let lines = zeroed(blocks.saturating_mul(COUNTER_BITS))?;
+        Ok(Self { table: Table::new(lines, blocks), len: 0 })
     }
 
     /// Adds a fingerprint.
     pub fn insert(&mut self, fingerprint: u128) {
-        let (index, masks) = (self.index(fingerprint), bit_masks(low_half(fingerprint)));
-        let (first, higher) = self.planes(index);
+        let masks = bit_masks(low_half(fingerprint));
+        let (first, higher) = self.planes(self.table.place(fingerprint));
         for (word, mask) in masks.into_iter().enumerate() {
             let mut carry = first.0[word] & mask;
             first.0[word] |= mask;
@@ -68,44 +70,36 @@ impl CountingFilter {
     #[inline]
     #[must_use]
     pub fn contains(&self, fingerprint: u128) -> bool {
-        machine::contains(self.first_planes(), fingerprint)
+        machine::contains(&self.table, fingerprint)
     }
 
-    fn blocks(&self) -> usize {
-        self.lines.len() / COUNTER_BITS as usize
-    }
-
-    fn first_planes(&self) -> &[Block] {
-        &self.lines[..self.blocks()]
-    }
-
-    fn index(&self, fingerprint: u128) -> usize {
-        place(high_half(fingerprint), self.blocks() as u64) as usize // below their number, so it fits
+    fn blocks(&self) -> u64 {
+        self.table.places()
     }
 
     /// First and higher planes of a block.
     fn planes(&mut self, index: usize) -> (&mut Block, &mut [Block]) {
-        let blocks = self.blocks();
-        let (first, higher) = self.lines.split_at_mut(blocks);
+        let blocks = self.blocks() as usize; // they are in memory: it fits
+        let (first, higher) = self.table.lines_mut().split_at_mut(blocks);
         (&mut first[index], &mut higher[HIGHER * index..HIGHER * (index + 1)])
     }
 
     /// How many counters are saturated.
     #[must_use]
     pub fn saturated_counters(&self) -> u64 {
-        let (higher, _) = self.lines[self.blocks()..].as_chunks::<HIGHER>();
+        let (higher, _) = self.table.lines()[self.blocks() as usize..].as_chunks::<HIGHER>();
         let words = higher.iter().flat_map(|[a, b, c]| (0..WORDS_PER_BLOCK).map(|w| a.0[w] & b.0[w] & c.0[w]));
         words.map(|full| u64::from(full.count_ones())).sum()
     }
 }
 
-impl Removable for CountingFilter {
+impl Removable for CountingBloomFilter {
     fn remove(&mut self, fingerprint: u128) -> bool {
         if !self.contains(fingerprint) {
             return false;
         }
-        let (index, masks) = (self.index(fingerprint), bit_masks(low_half(fingerprint)));
-        let (first, higher) = self.planes(index);
+        let masks = bit_masks(low_half(fingerprint));
+        let (first, higher) = self.planes(self.table.place(fingerprint));
         let mut taken = false;
         for (word, mask) in masks.into_iter().enumerate() {
             let saturated = higher.iter().fold(mask, |all, plane| all & plane.0[word]);
@@ -125,7 +119,7 @@ impl Removable for CountingFilter {
     }
 }
 
-impl Filter for CountingFilter {
+impl Filter for CountingBloomFilter {
     fn insert(&mut self, fingerprint: u128) -> Result<(), Full> {
         self.insert(fingerprint);
         Ok(())
@@ -138,7 +132,7 @@ impl Filter for CountingFilter {
 
     fn contains_batch(&self, fingerprints: &[u128], found: &mut [bool]) {
         assert_eq!(fingerprints.len(), found.len(), "one answer per fingerprint");
-        machine::contains_batch(self.first_planes(), fingerprints, found);
+        machine::contains_batch(&self.table, fingerprints, found);
     }
 
     fn len(&self) -> u64 {
@@ -146,7 +140,7 @@ impl Filter for CountingFilter {
     }
 
     fn bits(&self) -> u64 {
-        self.lines.len() as u64 * BLOCK_BITS
+        self.blocks() * COUNTER_BITS * BLOCK_BITS
     }
 
     fn predicted_rate(&self) -> f64 {
@@ -154,33 +148,37 @@ impl Filter for CountingFilter {
     }
 }
 
-impl Growable for CountingFilter {
+impl Growable for CountingBloomFilter {
     const KIND: Kind = Kind::Counting;
 
-    fn for_items(items: u64, rate: f64) -> Result<Self, FilterError> {
+    fn shape_for(items: u64, rate: f64) -> Result<Shape, FilterError> {
         let blocks = sizing::blocks_for(items, rate)?;
         if blocks > MAX_BLOCKS / COUNTER_BITS {
             return Err(FilterError::TooLarge { items, rate });
         }
-        Self::new(blocks)
+        Ok(blocked::shape(blocks, 0))
+    }
+
+    fn shape_within(_items: u64, lines: u64) -> Shape {
+        blocked::shape(lines / COUNTER_BITS, 0)
     }
 
     fn rate_with(&self, items: u64) -> f64 {
-        sizing::predicted_rate(items, self.blocks() as u64)
+        sizing::predicted_rate(items, self.blocks())
     }
 
     #[inline]
-    fn self_or_any_contains<'a>(&self, others: impl Iterator<Item = &'a Self>, fingerprint: u128) -> bool {
-        machine::contains_in_any(self.first_planes(), others.map(Self::first_planes), fingerprint)
+    fn any_or_self_contains<'a>(&self, others: impl Iterator<Item = &'a Self>, fingerprint: u128) -> bool {
+        machine::contains_in_any(others.map(|filter| &filter.table), &self.table, fingerprint)
     }
 
-    fn self_or_any_contains_batch<'a>(
+    fn any_or_self_contains_batch<'a>(
         &self,
         others: impl Iterator<Item = &'a Self> + Clone,
         fingerprints: &[u128],
         found: &mut [bool],
     ) {
-        machine::contains_in_any_batch(self.first_planes(), others.map(Self::first_planes), fingerprints, found);
+        machine::contains_in_any_batch(others.map(|filter| &filter.table), &self.table, fingerprints, found);
     }
 
     fn overload(&mut self, fingerprint: u128) {
@@ -188,11 +186,11 @@ impl Growable for CountingFilter {
     }
 
     fn shape(&self) -> Shape {
-        Shape { len: self.len, size: self.blocks() as u64, width: WORDS_PER_BLOCK as u16, saturated: false }
+        blocked::shape(self.blocks(), self.len)
     }
 
     fn lines(&self) -> &[Block] {
-        &self.lines
+        self.table.lines()
     }
 
     fn lines_of(shape: &Shape) -> Result<u64, &'static str> {
@@ -203,7 +201,7 @@ impl Growable for CountingFilter {
     }
 
     fn from_lines(shape: &Shape, lines: Vec<Block>) -> Self {
-        Self { lines, len: shape.len }
+        Self { table: Table::new(lines, shape.size), len: shape.len }
     }
 }
 

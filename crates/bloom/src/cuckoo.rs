@@ -10,6 +10,11 @@
 //! When both buckets are full, tags are pushed to their other buckets, at most [`MAX_MOVES`] times. If that finds no
 //! free slot, every move is undone: the insert reports [`Full`], and the filter is what it was, bit for bit.
 //!
+//! One that has to be taken in all the same ([`overload`](Growable::overload): no memory for another layer, or a bound on
+//! it) goes into the slots that are left above [`DESIGN_LOAD`]; the first for which there is none *saturates* the filter,
+//! which then answers maybe to everything and removes nothing. Other than a Bloom filter, which only gets worse, a cuckoo
+//! filter at its bound is of no more use: give it the memory, or rebuild as another kind.
+//!
 //! # Copies
 //! A key inserted again takes another slot, so that each removal takes one insert back. When all slots of both buckets
 //! hold the same tag, further copies are not counted, and none of these tags is ever removed: a stale positive, as with
@@ -22,11 +27,12 @@ use crate::error::{FilterError, Full};
 use crate::filter::{Filter, Growable, Kind, Removable, Shape};
 use crate::lines::{Block, high_half, low_half, place, zeroed};
 use crate::machine;
-use crate::sizing::MAX_BLOCKS;
 
 mod bucket;
+mod sizing;
 
 use bucket::{SLOTS, first_empty, holds, is_all, with_slot};
+pub use sizing::{buckets_for, predicted_rate};
 
 /// Share of the slots that a filter is sized to fill. The paper measures 95 % to be reachable with four slots a bucket;
 /// one less keeps the last inserts cheap.
@@ -61,7 +67,7 @@ impl CuckooFilter {
     /// An empty filter of `buckets` buckets of four slots of 16 bits.
     ///
     /// # Errors
-    /// [`FilterError::NoCapacity`] for 0 buckets, [`FilterError::OutOfMemory`] above 8 × [`MAX_BLOCKS`] or when the
+    /// [`FilterError::NoCapacity`] for 0 buckets, [`FilterError::OutOfMemory`] above 8 × [`MAX_BLOCKS`](crate::sizing::MAX_BLOCKS) or when the
     /// allocator refuses.
     pub fn new(buckets: u64) -> Result<Self, FilterError> {
         let lines = zeroed(buckets.div_ceil(WORDS_PER_BLOCK as u64))?;
@@ -142,45 +148,16 @@ impl CuckooFilter {
     }
 }
 
+/// The shape of so many empty buckets.
+fn shape(buckets: u64) -> Shape {
+    Shape { len: 0, size: buckets, width: SLOTS as u16, saturated: false }
+}
+
 /// A number of 64 bits for a tag: MurmurHash3's finalizer (Appleby, public domain), to spread neighbours far apart.
 fn spread(tag: u16) -> u64 {
     let mut z = u64::from(tag).wrapping_mul(0xff51_afd7_ed55_8ccd);
     z = (z ^ (z >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     z ^ (z >> 33)
-}
-
-/// Expected rate of false positives of `buckets` buckets that hold `items` tags: a probe meets 8 slots, of which a share
-/// α is in use, each by its tag with probability 1/65,535; so 1 − (1 − 1/65,535)^(8α) (section 4 of the paper).
-#[must_use]
-pub fn predicted_rate(items: u64, buckets: u64) -> f64 {
-    if items == 0 {
-        return 0.0;
-    }
-    let slots = buckets as f64 * f64::from(SLOTS);
-    let met = 2.0 * f64::from(SLOTS) * (items as f64 / slots).min(1.0);
-    -(met * (-1.0 / TAGS as f64).ln_1p()).exp_m1()
-}
-
-/// Buckets for `items` keys at a rate of at most `rate`: filled to [`DESIGN_LOAD`], or less where the rate asks for it.
-///
-/// # Errors
-/// [`FilterError::NoCapacity`] for 0 items, [`FilterError::Rate`] for a rate not strictly between 0 and 1,
-/// [`FilterError::TooLarge`] above 8 × [`MAX_BLOCKS`].
-pub fn buckets_for(items: u64, rate: f64) -> Result<u64, FilterError> {
-    if items == 0 {
-        return Err(FilterError::NoCapacity);
-    }
-    if !(rate > 0.0 && rate < 1.0) {
-        return Err(FilterError::Rate { rate });
-    }
-    // the formula above, solved for α
-    let load = (-rate).ln_1p() / (-1.0 / TAGS as f64).ln_1p() / (2.0 * f64::from(SLOTS));
-    // one more: the threshold holds for many buckets, a few scatter
-    let buckets = (items as f64 / (f64::from(SLOTS) * load.min(DESIGN_LOAD))).ceil() + 1.0;
-    if buckets > (MAX_BLOCKS * WORDS_PER_BLOCK as u64) as f64 {
-        return Err(FilterError::TooLarge { items, rate });
-    }
-    Ok(buckets as u64)
 }
 
 impl Filter for CuckooFilter {
@@ -253,8 +230,16 @@ impl Removable for CuckooFilter {
 impl Growable for CuckooFilter {
     const KIND: Kind = Kind::Cuckoo;
 
-    fn for_items(items: u64, rate: f64) -> Result<Self, FilterError> {
-        Self::new(buckets_for(items, rate)?)
+    fn shape_for(items: u64, rate: f64) -> Result<Shape, FilterError> {
+        Ok(shape(buckets_for(items, rate)?))
+    }
+
+    fn shape_within(_items: u64, lines: u64) -> Shape {
+        shape(lines.saturating_mul(WORDS_PER_BLOCK as u64))
+    }
+
+    fn most_items(shape: &Shape) -> u64 {
+        (shape.size as f64 * f64::from(SLOTS) * DESIGN_LOAD) as u64
     }
 
     fn rate_with(&self, items: u64) -> f64 {
@@ -273,7 +258,7 @@ impl Growable for CuckooFilter {
     }
 
     fn shape(&self) -> Shape {
-        Shape { len: self.len, size: self.buckets, width: SLOTS as u16, saturated: self.saturated }
+        Shape { len: self.len, saturated: self.saturated, ..shape(self.buckets) }
     }
 
     fn lines(&self) -> &[Block] {

@@ -49,6 +49,12 @@ pub enum FilterError {
         /// Bytes that were asked for.
         bytes: u64,
     },
+    /// A bound on memory under which not even the smallest layer fits.
+    #[error("no layer fits in {bytes} bytes")]
+    Bytes {
+        /// The bound.
+        bytes: u64,
+    },
     /// A filter was to be put together from no layers: make an empty one instead.
     #[error("no layers")]
     NoLayers,

@@ -4,7 +4,7 @@
 //! called absent.
 
 use crate::error::{FilterError, Full};
-use crate::lines::Block;
+use crate::lines::{Block, zeroed};
 
 /// A set of fingerprints that answers *absent* (certain) or *maybe*.
 ///
@@ -69,25 +69,51 @@ pub trait Growable: Filter + Clone + 'static {
     /// Number of the kind on disk.
     const KIND: Kind;
 
+    /// Shape of the smallest filter that holds `items` fingerprints at a false-positive rate of at most `rate`.
+    ///
+    /// # Errors
+    /// [`FilterError::NoCapacity`], [`FilterError::Rate`], [`FilterError::TooLarge`].
+    fn shape_for(items: u64, rate: f64) -> Result<Shape, FilterError>;
+
+    /// Shape of the largest filter of at most so many lines, at its best for `items` fingerprints. Of size 0 where the
+    /// kind needs more lines.
+    fn shape_within(items: u64, lines: u64) -> Shape;
+
+    /// Fingerprints that a filter of this shape is made to hold at the most, at whatever rate.
+    fn most_items(_shape: &Shape) -> u64 {
+        u64::MAX
+    }
+
     /// An empty filter that holds `items` fingerprints at a false-positive rate of at most `rate`.
     ///
     /// # Errors
-    /// [`FilterError::NoCapacity`], [`FilterError::Rate`], [`FilterError::TooLarge`], [`FilterError::OutOfMemory`].
-    fn for_items(items: u64, rate: f64) -> Result<Self, FilterError>;
+    /// Those of [`shape_for`](Self::shape_for), [`FilterError::OutOfMemory`].
+    fn for_items(items: u64, rate: f64) -> Result<Self, FilterError> {
+        Self::empty(&Self::shape_for(items, rate)?)
+    }
+
+    /// An empty filter of a shape that [`shape_for`](Self::shape_for) or [`shape_within`](Self::shape_within) gave.
+    ///
+    /// # Errors
+    /// [`FilterError::NoCapacity`] for size 0, [`FilterError::OutOfMemory`].
+    fn empty(shape: &Shape) -> Result<Self, FilterError> {
+        let lines = Self::lines_of(shape).map_err(|_| FilterError::NoCapacity)?;
+        Ok(Self::from_lines(shape, zeroed(lines)?))
+    }
 
     /// False-positive rate to expect when `items` are in.
     fn rate_with(&self, items: u64) -> f64;
 
-    /// Whether this filter or one of the others says maybe, asked in this order. Kinds that pick the same bits in every
+    /// Whether one of the others or this filter says maybe, asked in this order. Kinds that pick the same bits in every
     /// filter do that work once.
     #[inline]
-    fn self_or_any_contains<'a>(&self, mut others: impl Iterator<Item = &'a Self>, fingerprint: u128) -> bool {
-        self.contains(fingerprint) || others.any(|filter| filter.contains(fingerprint))
+    fn any_or_self_contains<'a>(&self, mut others: impl Iterator<Item = &'a Self>, fingerprint: u128) -> bool {
+        others.any(|filter| filter.contains(fingerprint)) || self.contains(fingerprint)
     }
 
-    /// [`self_or_any_contains`](Self::self_or_any_contains) for all, in slices of one length; asking for the memory of
+    /// [`any_or_self_contains`](Self::any_or_self_contains) for all, in slices of one length; asking for the memory of
     /// later ones meanwhile, where the kind can.
-    fn self_or_any_contains_batch<'a>(
+    fn any_or_self_contains_batch<'a>(
         &self,
         others: impl Iterator<Item = &'a Self> + Clone,
         fingerprints: &[u128],
@@ -98,7 +124,7 @@ pub trait Growable: Filter + Clone + 'static {
                 self.prefetch(ahead);
                 others.clone().for_each(|filter| filter.prefetch(ahead));
             }
-            *found = self.self_or_any_contains(others.clone(), fingerprint);
+            *found = self.any_or_self_contains(others.clone(), fingerprint);
         }
     }
 
@@ -129,11 +155,11 @@ pub trait Growable: Filter + Clone + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// [`BlockedFilter`](crate::BlockedFilter).
+    /// [`BlockedBloomFilter`](crate::BlockedBloomFilter).
     Blocked = 1,
     /// [`BloomFilter`](crate::BloomFilter).
     Classic = 2,
-    /// [`CountingFilter`](crate::CountingFilter).
+    /// [`CountingBloomFilter`](crate::CountingBloomFilter).
     Counting = 3,
     /// [`CuckooFilter`](crate::CuckooFilter).
     Cuckoo = 4,

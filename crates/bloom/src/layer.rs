@@ -3,12 +3,17 @@
 //!
 //! Invariant: with `design_capacity` fingerprints in, the expected false-positive rate is at most `budget`.
 
-use crate::blocked::BlockedFilter;
+use crate::blocked::{BLOCK_BYTES, BlockedBloomFilter};
 use crate::error::{FilterError, Full};
 use crate::filter::{Growable, Removable};
+use crate::sizing::MAX_BLOCKS;
 
 /// A layer of the plain kind, which is the fastest and smallest.
-pub type Layer = LayerOf<BlockedFilter>;
+pub type Layer = LayerOf<BlockedBloomFilter>;
+
+/// Highest rate that a layer is made for where memory is bounded: one that says maybe to every second key saves little,
+/// so what comes beyond is counted as overload.
+pub const MAX_BUDGET: f64 = 0.5;
 
 /// A filter with its place in the row of layers, its design capacity and its error budget.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +32,29 @@ impl<F: Growable> LayerOf<F> {
     pub fn new(index: u32, design_capacity: u64, budget: f64) -> Result<Self, FilterError> {
         let filter = F::for_items(design_capacity, budget)?;
         Ok(Self::from_parts(index, design_capacity, budget, filter))
+    }
+
+    /// An empty layer of at most `bytes` bytes: that of [`new`](Self::new) if it fits, else the largest that does. Its
+    /// budget is then the rate that it has with `design_capacity` fingerprints in; and where that is above
+    /// [`MAX_BUDGET`], or the kind cannot hold so many at any rate (cuckoo), the design capacity is lower too.
+    ///
+    /// # Errors
+    /// Those of [`Growable::for_items`], [`FilterError::Bytes`].
+    pub fn within(index: u32, design_capacity: u64, budget: f64, bytes: u64) -> Result<Self, FilterError> {
+        if fits::<F>(design_capacity, budget, bytes)? {
+            return Self::new(index, design_capacity, budget);
+        }
+        let shape = F::shape_within(design_capacity, (bytes / BLOCK_BYTES).min(MAX_BLOCKS));
+        if shape.size == 0 {
+            return Err(FilterError::Bytes { bytes });
+        }
+        let filter = F::empty(&shape)?;
+        let mut capacity = design_capacity.min(F::most_items(&shape));
+        while filter.rate_with(capacity) > MAX_BUDGET.max(budget) {
+            capacity /= 2;
+        }
+        let budget = filter.rate_with(capacity).max(budget);
+        Ok(Self::from_parts(index, capacity, budget, filter))
     }
 
     /// A layer from its parts, for the codec, which has checked that they fit together.
@@ -129,6 +157,18 @@ impl<F: Growable> LayerOf<F> {
 
     pub(crate) fn overload_with(&mut self, fingerprint: u128) {
         self.filter.overload(fingerprint);
+    }
+}
+
+/// Whether a layer for so many items at this rate takes at most so many bytes.
+///
+/// # Errors
+/// Those of [`Growable::shape_for`], but [`FilterError::TooLarge`], which does not fit.
+pub(crate) fn fits<F: Growable>(items: u64, rate: f64, bytes: u64) -> Result<bool, FilterError> {
+    match F::shape_for(items, rate) {
+        Ok(shape) => Ok(F::lines_of(&shape).is_ok_and(|lines| lines <= bytes / BLOCK_BYTES)),
+        Err(FilterError::TooLarge { .. }) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

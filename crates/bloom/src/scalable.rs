@@ -28,15 +28,19 @@
 
 use std::sync::Arc;
 
-use crate::blocked::BlockedFilter;
-use crate::counting::CountingFilter;
+use crate::blocked::BlockedBloomFilter;
+use crate::counting::CountingBloomFilter;
 use crate::cuckoo::CuckooFilter;
 use crate::error::{FilterError, Full};
 use crate::filter::{Growable, Removable};
 use crate::layer::LayerOf;
 
 mod batch;
+pub mod bound;
 mod rebuild;
+
+pub use bound::LEAST_BYTES;
+use bound::check_place;
 
 /// Ratio of the error budgets of a layer and the one before it.
 pub const TIGHTENING_RATIO: f64 = 0.6;
@@ -53,6 +57,8 @@ pub struct Settings {
     pub initial_capacity: u64,
     /// Design capacity of a layer over that of the one before it. 1 (all layers alike) to [`MAX_GROWTH_FACTOR`].
     pub growth_factor: f64,
+    /// Most bytes that all layers together may take ([`bound`]); at least [`LEAST_BYTES`]. `None`: as many as it needs.
+    pub max_bytes: Option<u64>,
 }
 
 impl Settings {
@@ -66,8 +72,8 @@ impl Settings {
     /// Whether a filter can be made of these, memory aside.
     ///
     /// # Errors
-    /// [`FilterError::Rate`], [`FilterError::NoCapacity`], [`FilterError::Growth`], or [`FilterError::TooLarge`] when not
-    /// even the first layer is possible.
+    /// [`FilterError::Rate`], [`FilterError::NoCapacity`], [`FilterError::Growth`], [`FilterError::Bytes`], or
+    /// [`FilterError::TooLarge`] when not even the first layer is possible.
     pub fn validate(&self) -> Result<(), FilterError> {
         let Settings { false_positive_rate: rate, growth_factor: factor, .. } = *self;
         if !(rate > 0.0 && rate < 1.0) {
@@ -75,6 +81,9 @@ impl Settings {
         }
         if !(1.0..=MAX_GROWTH_FACTOR).contains(&factor) {
             return Err(FilterError::Growth { factor });
+        }
+        if let Some(bytes) = self.max_bytes.filter(|&bytes| bytes < LEAST_BYTES) {
+            return Err(FilterError::Bytes { bytes });
         }
         crate::sizing::blocks_for(self.initial_capacity, self.budget(0)).map(|_| ())
     }
@@ -88,9 +97,9 @@ impl Settings {
 }
 
 /// The plain kind: fastest and smallest, removes nothing.
-pub type ScalableFilter = Scalable<BlockedFilter>;
+pub type ScalableBloomFilter = Scalable<BlockedBloomFilter>;
 /// Layers of four-bit counters: removes, at four times the space.
-pub type ScalableCountingFilter = Scalable<CountingFilter>;
+pub type ScalableCountingBloomFilter = Scalable<CountingBloomFilter>;
 /// Layers of cuckoo filters: removes, at 17 bits a key and two memory accesses.
 pub type ScalableCuckooFilter = Scalable<CuckooFilter>;
 
@@ -116,15 +125,12 @@ impl<F: Growable> Scalable<F> {
     }
 
     /// An empty filter whose first layer is sized for `items` inserts (or the initial capacity, if that is more): what a
-    /// rebuild fills. The second layer grows from there.
+    /// rebuild fills. The second layer grows from there. Where `max_bytes` is too little for it, it is smaller.
     ///
     /// # Errors
     /// Those of [`Settings::validate`], [`FilterError::TooLarge`] for too many items, and [`FilterError::OutOfMemory`].
     pub fn with_capacity_for(settings: Settings, items: u64) -> Result<Self, FilterError> {
-        settings.validate()?;
-        let capacity = items.max(settings.initial_capacity);
-        let newest = LayerOf::new(0, capacity, settings.budget(0))?;
-        Ok(Self::with_newest(settings, Vec::new(), newest))
+        Self::within_bytes(settings, items, settings.max_bytes.unwrap_or(u64::MAX))
     }
 
     /// The filter that had these layers, oldest first. The last one stays open for inserts until it is full.
@@ -134,11 +140,13 @@ impl<F: Growable> Scalable<F> {
     ///
     /// # Errors
     /// Those of [`Settings::validate`]; [`FilterError::NoLayers`]; [`FilterError::LayerOrder`] when one is missing, and
-    /// [`FilterError::LayerBudget`] when the rate was lowered since: then the bound would not hold, so rebuild.
+    /// [`FilterError::LayerBudget`] when the rate was lowered since: then the bound would not hold, so rebuild. (A layer
+    /// that is over its budget because it fills `max_bytes` is taken.)
     pub fn from_layers(settings: Settings, mut layers: Vec<LayerOf<F>>) -> Result<Self, FilterError> {
         settings.validate()?;
+        let all_bytes = layers.iter().map(LayerOf::bytes).sum();
         for (position, layer) in (0..).zip(&layers) {
-            check_place(&settings, position, layer)?;
+            check_place(&settings, position, layer, all_bytes)?;
         }
         let newest = layers.pop().ok_or(FilterError::NoLayers)?;
         let sealed = layers.into_iter().map(Arc::new).collect();
@@ -154,8 +162,8 @@ impl<F: Growable> Scalable<F> {
     ///
     /// Constant time, but for the insert that opens a layer.
     ///
-    /// When no further layer is possible (beyond [`MAX_BLOCKS`](crate::sizing::MAX_BLOCKS), or no memory) the newest one
-    /// is filled beyond its design: no key is lost, [`overload`](Self::overload) counts it, and
+    /// When no further layer is possible (beyond [`MAX_BLOCKS`](crate::sizing::MAX_BLOCKS) or `max_bytes`, or no memory)
+    /// the newest one is filled beyond its design: no key is lost, [`overload`](Self::overload) counts it, and
     /// [`predicted_rate`](Self::predicted_rate) shows the price.
     #[inline]
     pub fn insert(&mut self, fingerprint: u128) {
@@ -175,20 +183,25 @@ impl<F: Growable> Scalable<F> {
     }
 
     /// False: never inserted (or removed since), for certain. True: *maybe* inserted.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn contains(&self, fingerprint: u128) -> bool {
-        // newest first: it tends to be the largest, and to hold what is asked for again soon
+        if self.sealed.is_empty() {
+            return self.newest.contains(fingerprint); // one layer is what rebuilds are for: no loop, measured
+        }
+        // the newest last: it has just been opened, or holds less than all others; of those, the larger first
         let sealed = self.sealed.iter().rev().map(|layer| layer.filter());
-        self.newest.filter().self_or_any_contains(sealed, fingerprint)
+        self.newest.filter().any_or_self_contains(sealed, fingerprint)
     }
 
     /// Opens another layer behind the newest one, where that is possible.
     #[cold]
     fn grow(&mut self) {
-        let capacity = self.settings.next_capacity(self.newest.design_capacity(), self.len());
-        // not again on every insert: when the layer holds twice as much, memory may be there
-        if self.open(capacity).is_err() {
+        // a cuckoo filter may be full before it is at `grow_at`
+        let stopped = self.grow_at == u64::MAX;
+        let opened = !stopped && self.next_capacity().is_some_and(|capacity| self.open(capacity).is_ok());
+        if !opened && !stopped {
+            // not again on every insert: when the layer holds twice as much, memory may be there
             self.grow_at = self.newest.len().saturating_mul(2);
         }
     }
@@ -279,19 +292,6 @@ impl<F: Growable + Removable> Scalable<F> {
             _ => false,
         }
     }
-}
-
-fn check_place<F: Growable>(settings: &Settings, position: u32, layer: &LayerOf<F>) -> Result<(), FilterError> {
-    let (index, budget) = (layer.index(), layer.budget());
-    if index != position {
-        return Err(FilterError::LayerOrder { position, found: index });
-    }
-    let allowed = settings.budget(position);
-    // another machine's powers may differ in the last digits
-    if budget > allowed * (1.0 + 1e-9) {
-        return Err(FilterError::LayerBudget { index, budget, allowed });
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ fn eighth_power(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocked::BlockedFilter;
+    use crate::blocked::BlockedBloomFilter;
     use crate::seeded::fingerprints;
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn prediction_is_what_is_measured() {
         let check = |items: u64, rate: f64, probes: u32| {
-            let mut filter = BlockedFilter::for_items(items, rate).expect("possible");
+            let mut filter = BlockedBloomFilter::for_items(items, rate).expect("possible");
             let count = usize::try_from(items).expect("small");
             fingerprints(1).take(count).for_each(|key| filter.insert(key));
             let probed = fingerprints(2).take(probes as usize);

@@ -3,7 +3,7 @@
 //! `BLOOM_BIG_KEYS=2200000000 cargo test --release -p bloom --test big`. The arithmetic behind it is tested everywhere,
 //! in `lines.rs`.
 
-use bloom::BlockedFilter;
+use bloom::BlockedBloomFilter;
 
 /// SplitMix64's output function, twice.
 fn fingerprint(item: u64) -> u128 {
@@ -19,7 +19,7 @@ fn fingerprint(item: u64) -> u128 {
 #[test]
 fn a_filter_beyond_32_bits_keeps_its_keys_and_its_rate() {
     let Some(keys) = std::env::var("BLOOM_BIG_KEYS").ok().and_then(|keys| keys.parse::<u64>().ok()) else { return };
-    let mut filter = BlockedFilter::for_items(keys, 0.1).expect("memory for it");
+    let mut filter = BlockedBloomFilter::for_items(keys, 0.1).expect("memory for it");
     println!("{keys} keys in {} bits", filter.bits());
     let mut batch = Vec::with_capacity(4_096);
     for start in (0..keys).step_by(4_096) {

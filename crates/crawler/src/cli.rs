@@ -5,8 +5,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
+use serde::{Deserialize, Serialize};
 use url::Url;
+
+use crate::budget::Action;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,6 +23,12 @@ Examples:
       Change single keys of the config.
   crawld stats --data crawl-data
       How far is it?
+  crawld explain https://example.org/a
+      What is known of this URL, and why is it (not) crawled?
+  crawld forget --host example.org --status 5xx
+      Un-see what a host answered with errors, so that it can be found and crawled again.
+  crawld export --gzip --output frontier.jsonl.gz
+      Write all that the crawl knows; `crawld import --data NEW frontier.jsonl.gz` reads it.
 
 Exit codes:
   0    done, or stopped by a signal with everything committed
@@ -55,6 +64,16 @@ pub enum Command {
     Stats(Stats),
     /// Tell of each URL on standard input whether the crawl has seen it, one JSON line each: url, key, seen.
     Seen(Data),
+    /// Tell all that is known of a URL and its host, and what would become of it; running or stopped.
+    Explain(Explain),
+    /// Un-see URLs, so that they can be found and crawled again; running or stopped.
+    Forget(Forget),
+    /// Write the whole frontier as JSON Lines, or its URLs one a line; running or stopped.
+    Export(Export),
+    /// Take in what export has written, or a list of URLs.
+    Import(Import),
+    /// Make a stopped crawl's directory anew under the canonical rules of the config; what it knows moves along.
+    Rekey(Rekey),
     /// See what the crawler makes of URLs and pages.
     #[command(subcommand)]
     Inspect(Inspect),
@@ -63,6 +82,9 @@ pub enum Command {
     /// Look after the seen-filter.
     #[command(subcommand)]
     Filter(FilterCommand),
+    /// Look after the budgets: what hosts have used, more for a host, parked URLs back into the queue.
+    #[command(subcommand)]
+    Budget(BudgetCommand),
 }
 
 /// `crawld run`
@@ -125,6 +147,23 @@ pub struct Stats {
     pub json: bool,
 }
 
+/// `crawld explain`
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// Where the crawl is kept.
+    #[command(flatten)]
+    pub data: Data,
+    /// Scope, traps, budgets and delays, where the crawl is stopped; a running daemon has its own.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+    /// The URL, absolute. Nothing of it is recorded.
+    #[arg(value_name = "URL")]
+    pub url: String,
+}
+
 /// `crawld audit`
 #[derive(Debug, Args)]
 pub struct Audit {
@@ -146,11 +185,193 @@ pub enum FilterCommand {
     Rebuild(Data),
 }
 
+/// `crawld budget`
+#[derive(Debug, Subcommand)]
+pub enum BudgetCommand {
+    /// Show what a host has used; without a name, all hosts with parked URLs, something granted, or slowed.
+    Show {
+        /// The host's name, without port.
+        #[arg(value_name = "HOST")]
+        host: Option<String>,
+        /// Whom to ask.
+        #[command(flatten)]
+        args: BudgetArgs,
+    },
+    /// Grant a host so many URLs and pages beyond its budgets; if its name is a registrable domain, that too.
+    Raise {
+        /// The host's name, without port.
+        #[arg(value_name = "HOST")]
+        host: String,
+        /// How many; 0 takes back what was granted.
+        #[arg(value_name = "COUNT")]
+        more: u32,
+        /// Whom to ask.
+        #[command(flatten)]
+        args: BudgetArgs,
+    },
+    /// Lift the budgets of a host; if its name is a registrable domain, those of the domain too.
+    Lift {
+        /// The host's name, without port.
+        #[arg(value_name = "HOST")]
+        host: String,
+        /// Whom to ask.
+        #[command(flatten)]
+        args: BudgetArgs,
+    },
+    /// Say that a host which the growth guard slows is well: it is left alone for good.
+    Unslow {
+        /// The host's name, without port.
+        #[arg(value_name = "HOST")]
+        host: String,
+        /// Whom to ask.
+        #[command(flatten)]
+        args: BudgetArgs,
+    },
+    /// Put parked URLs of a host back into its queue, as far as its budgets have room.
+    Release {
+        /// The host's name, without port.
+        #[arg(value_name = "HOST")]
+        host: String,
+        /// Whom to ask.
+        #[command(flatten)]
+        args: BudgetArgs,
+    },
+}
+
+/// What all of `crawld budget` take.
+#[derive(Debug, Args)]
+pub struct BudgetArgs {
+    /// Where the crawl is kept.
+    #[command(flatten)]
+    pub data: Data,
+    /// The budgets, where the crawl is stopped; a running daemon has its own.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl BudgetCommand {
+    /// What is asked, and of whom.
+    pub fn action(self) -> (Action, BudgetArgs) {
+        match self {
+            Self::Show { host, args } => (Action::Show { host }, args),
+            Self::Raise { host, more, args } => (Action::Raise { host, more }, args),
+            Self::Lift { host, args } => (Action::Lift { host }, args),
+            Self::Unslow { host, args } => (Action::Unslow { host }, args),
+            Self::Release { host, args } => (Action::Release { host }, args),
+        }
+    }
+}
+
+/// Which of the known URLs. All that is given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Select {
+    /// URLs of this host, whatever their scheme and port; not those of its sub-domains.
+    #[arg(long, value_name = "HOST", conflicts_with = "prefix")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// URLs that start with this URL.
+    #[arg(long, value_name = "URL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// URLs first seen longer ago than this: a number and s, m, h, d or w, as in 30d.
+    #[arg(long, value_name = "AGE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub older_than: Option<String>,
+    /// URLs whose last attempt came to this: 404, 5xx, 200-299, or a negative failure code as in crawl.log.
+    #[arg(long, value_name = "STATUS", allow_hyphen_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// URLs in this state: queued, fetched, failed, robots_denied, excluded, imported_seen or parked.
+    #[arg(long, value_name = "STATE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+}
+
+/// Names of the options of [`Select`].
+const SELECT: [&str; 5] = ["host", "prefix", "older_than", "status", "state"];
+
+/// `crawld forget`
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["urls"]).args(SELECT))]
+pub struct Forget {
+    /// Where the crawl is kept.
+    #[command(flatten)]
+    pub data: Data,
+    /// Which URLs.
+    #[command(flatten)]
+    pub select: Select,
+    /// Only say how many that would be.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The URLs themselves.
+    #[arg(value_name = "URL", conflicts_with_all = SELECT)]
+    pub urls: Vec<String>,
+}
+
+/// `crawld export`
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("choice").multiple(true).args(SELECT).requires("urls"))]
+pub struct Export {
+    /// Where the crawl is kept.
+    #[command(flatten)]
+    pub data: Data,
+    /// Write URLs, one a line, instead of the whole frontier.
+    #[arg(long)]
+    pub urls: bool,
+    /// Which URLs.
+    #[command(flatten)]
+    pub select: Select,
+    /// Write to this file, which is there only when it is whole, instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Compress with gzip.
+    #[arg(long)]
+    pub gzip: bool,
+}
+
+/// `crawld import`
+#[derive(Debug, Args)]
+pub struct Import {
+    /// Where the crawl is kept; made when missing. A whole frontier goes into a stopped crawl only.
+    #[command(flatten)]
+    pub data: Data,
+    /// What a directory that is made or stopped is opened with.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// The file is a list of URLs that count as seen from now on, without being fetched; running or stopped.
+    #[arg(long, conflicts_with = "queue")]
+    pub seen: bool,
+    /// The file is a list of URLs that are queued, whatever the scope says; running or stopped.
+    #[arg(long)]
+    pub queue: bool,
+    /// What export has written, plain or compressed with gzip; "-" is standard input.
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub file: PathBuf,
+}
+
+/// `crawld rekey`
+#[derive(Debug, Args)]
+pub struct Rekey {
+    /// Where the crawl is kept. The new directory is made beside it and takes its place in one step.
+    #[command(flatten)]
+    pub data: Data,
+    /// The rules under which it is made anew.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Delete the old directory in the end, instead of keeping it as DIR.before-rekey.
+    #[arg(long)]
+    pub delete_old: bool,
+}
+
 /// `crawld inspect`
 #[derive(Debug, Subcommand)]
 pub enum Inspect {
     /// Parse each URL on standard input, one JSON line each: input, url, key, host, registrable_domain, or error.
-    Url,
+    Url(ConfigArgs),
     /// Print the links of an HTML file, one JSON line each: url, tag, attr, rel.
     Links {
         /// URL of the page, against which its links are resolved.
@@ -163,84 +384,4 @@ pub enum Inspect {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-    use crate::exit::Exit;
-
-    fn parse(arguments: &str) -> Result<Cli, clap::Error> {
-        let words = arguments.split_ascii_whitespace();
-        Cli::try_parse_from(std::iter::once("crawld").chain(words))
-    }
-
-    #[test]
-    fn the_definition_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn run_takes_everything_at_once() {
-        let cli = parse(
-            "run --config c.toml --seeds a.txt --set x.y=1 --seeds b.txt --data d --set z=2 --exit-when-done http://a/ \
-             http://b/",
-        );
-        let Ok(Cli { command: Command::Run(run) }) = cli else {
-            panic!("{cli:?}");
-        };
-        assert_eq!(run.config.config, Some(PathBuf::from("c.toml")));
-        assert_eq!(run.config.set, ["x.y=1", "z=2"]);
-        assert_eq!(run.seeds, [PathBuf::from("a.txt"), PathBuf::from("b.txt")]);
-        assert_eq!(run.data.dir, PathBuf::from("d"));
-        assert!(run.exit_when_done);
-        assert_eq!(run.urls, ["http://a/", "http://b/"]);
-    }
-
-    #[test]
-    fn what_is_a_command_line_and_what_is_not() {
-        for good in [
-            "run",
-            "demo",
-            "config show",
-            "config check --config f --set a=b",
-            "stats",
-            "stats --data d --json",
-            "seen --data d",
-            "audit --data d --json --set filter.false_positive_rate=0.1",
-            "filter rebuild --data d",
-            "inspect url",
-            "inspect links --base http://a.test/ page.html",
-        ] {
-            assert!(parse(good).is_ok(), "{good}");
-        }
-        for bad in [
-            "",
-            "walk",
-            "config",
-            "inspect links page.html",
-            "inspect links --base nowhere page.html",
-            "run --seeds",
-            "run --sets a=b",
-        ] {
-            let error = parse(bad).expect_err(bad);
-            assert_eq!(error.exit_code(), i32::from(Exit::Usage.code()), "{bad}");
-        }
-    }
-
-    #[test]
-    fn data_defaults_to_crawl_data() {
-        let Ok(Cli { command: Command::Seen(data) }) = parse("seen") else {
-            panic!("seen needs no option");
-        };
-        assert_eq!(data.dir, PathBuf::from("crawl-data"));
-    }
-
-    #[test]
-    fn help_lists_every_exit_code() {
-        let help = Cli::command().render_long_help().to_string();
-        let (_, codes) = help.split_once("Exit codes:\n").expect("a list of exit codes");
-        let listed: Vec<&str> = codes.lines().filter_map(|line| line.split_whitespace().next()).collect();
-        let expect: Vec<String> = Exit::ALL.iter().map(|exit| exit.code().to_string()).collect();
-        assert_eq!(listed, expect);
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! `DIR/control.sock`: how `crawld stats`, `seen`, `audit` and `filter` talk to a running daemon.
+//! `DIR/control.sock`: how `crawld stats`, `seen`, `audit` and the other commands talk to a running daemon.
 //!
 //! One JSON object a line each way, on a Unix stream socket that only its owner may connect to (mode 0600):
 //!
@@ -6,11 +6,19 @@
 //! |---|---|
 //! | `{"verb":"stats"}` | the statistics, as in a line of `crawl-statistics.jsonl` |
 //! | `{"verb":"seen","url":"https://…"}` | `{"url":…,"key":…,"seen":true}` |
+//! | `{"verb":"explain","url":"https://…"}` | all that is known of the URL, as in [`Explained`](crate::explain::Explained) |
 //! | `{"verb":"audit"}` | `{"checks":[{"name":…,"verdict":"PASS","evidence":…},…]}`; may take minutes |
 //! | `{"verb":"rebuild_filters"}` | `{"asked":true}`: the rebuild goes on in the background |
-//! | anything else | `{"error":NAME,"detail":…}` with NAME one of `too_long`, `malformed`, `unknown_verb`, `bad_url`, `failed` |
+//! | `{"verb":"budget","action":"show","host":"a.test"}`, and `raise` (`more`), `lift`, `release` | `{"hosts":[{"host":…,"parked":…,…}]}` |
+//! | `{"verb":"forget","urls":["https://…",…]}` | `{"forgotten":2,"in_flight":0}` |
+//! | `{"verb":"forget","select":{"host":"example.org"},"dry_run":true}` | the same; may take minutes |
+//! | `{"verb":"import","urls":["https://…",…],"seen":true}` | `{"imported":2,"known":0}` |
+//! | `{"verb":"export"}` | the lines of [`frontier::transfer`], the last of which begins with `{"end":` |
+//! | `{"verb":"export","select":{}}` | the selected URLs, a JSON string a line, then `{"end":{"urls":2}}` |
+//! | anything else | `{"error":NAME,"detail":…}` with NAME one of `too_long`, `malformed`, `unknown_verb`, `bad_url`, `bad_host`, `bad_selection`, `outrun`, `failed` |
 //!
-//! Requests of one connection are answered in order; a connection may ask any number of them.
+//! Requests of one connection are answered in order; a connection may ask any number of them. A reply of many lines may
+//! end early, with an error as its last one.
 //!
 //! Not a network protocol and not authentication: the file's mode is all there is. Invariant: nobody but the owner can
 //! connect at any moment, also not between the making of the socket and the setting of its mode; whatever is sent, the
@@ -31,9 +39,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+
+use crate::budget::Action;
+use crate::cli::Select;
 
 pub use client::{Client, ClientError};
 
@@ -45,6 +56,9 @@ const MAX_CONNECTIONS: usize = 32;
 
 /// How long a client may say nothing before its place is given away.
 const IDLE_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a client may take none of a long reply before it is left alone.
+const READ_LIMIT: Duration = Duration::from_secs(30);
 
 /// How long the socket rests when a client could not be let in.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -63,14 +77,62 @@ pub enum Request {
         /// The URL, absolute.
         url: String,
     },
+    /// What is known of this URL, and what would become of it?
+    Explain {
+        /// The URL, absolute.
+        url: String,
+    },
     /// Does the filter keep its promises?
     Audit,
     /// Make every filter anew from the exact set.
     RebuildFilters,
+    /// Show or change what hosts may use.
+    Budget(Action),
+    /// Un-see URLs: these, or where there are none those that are selected.
+    Forget {
+        /// The URLs, absolute.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        urls: Vec<String>,
+        /// The selection.
+        #[serde(default)]
+        select: Option<Select>,
+        /// Only count them.
+        #[serde(default)]
+        dry_run: bool,
+    },
+    /// Take in URLs.
+    Import {
+        /// The URLs, absolute.
+        urls: Vec<String>,
+        /// As seen; else they are queued.
+        seen: bool,
+    },
+    /// Write the whole frontier, or, with a selection, URLs.
+    Export {
+        /// The selection.
+        #[serde(default)]
+        select: Option<Select>,
+    },
+}
+
+/// What is replied.
+#[derive(Debug)]
+pub enum Answer {
+    /// One line.
+    Line(Value),
+    /// Many lines, in pieces that need not end where lines do.
+    Lines(mpsc::Receiver<Vec<u8>>),
+}
+
+impl From<Value> for Answer {
+    fn from(line: Value) -> Self {
+        Self::Line(line)
+    }
 }
 
 /// Names of all verbs, for the error that lists them.
-const VERBS: [&str; 4] = ["stats", "seen", "audit", "rebuild_filters"];
+const VERBS: [&str; 9] =
+    ["stats", "seen", "explain", "audit", "rebuild_filters", "budget", "forget", "import", "export"];
 
 /// An error as it is replied.
 pub fn error(name: &str, detail: impl ToString) -> Value {
@@ -123,7 +185,7 @@ impl Socket {
     pub async fn serve<A, F>(self, answer: A) -> io::Result<()>
     where
         A: Fn(Request) -> F + Clone + Send + 'static,
-        F: Future<Output = Value> + Send,
+        F: Future<Output = Answer> + Send,
     {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
@@ -152,7 +214,7 @@ impl Socket {
 async fn serve_connection<A, F>(stream: UnixStream, answer: A) -> io::Result<()>
 where
     A: Fn(Request) -> F,
-    F: Future<Output = Value>,
+    F: Future<Output = Answer>,
 {
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::new(read);
@@ -167,13 +229,18 @@ where
         }
         let too_long = line.len() > MAX_LINE_BYTES;
         let reply = match parse(&line) {
-            _ if too_long => error("too_long", format!("a request has at most {MAX_LINE_BYTES} bytes")),
+            _ if too_long => error("too_long", format!("a request has at most {MAX_LINE_BYTES} bytes")).into(),
             Ok(request) => answer(request).await,
-            Err(error) => error,
+            Err(error) => error.into(),
         };
-        let mut reply = reply.to_string();
-        reply.push('\n');
-        write.write_all(reply.as_bytes()).await?;
+        match reply {
+            Answer::Line(line) => write.write_all(format!("{line}\n").as_bytes()).await?,
+            Answer::Lines(mut pieces) => {
+                while let Some(piece) = pieces.recv().await {
+                    timeout(READ_LIMIT, write.write_all(&piece)).await??;
+                }
+            }
+        }
         if too_long {
             return Ok(()); // where the next request begins is not known
         }

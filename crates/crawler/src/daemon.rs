@@ -1,5 +1,6 @@
 //! The crawl as a process: opens the frontier, keeps the workers busy, watches, reports, and stops in order.
 //!
+//! * `announce` says what the directory holds already, and what has changed since,
 //! * `seeding` offers the seeds and builds the scope from them,
 //! * `dispatch` is the one loop that asks the frontier for leases,
 //! * `reporter` writes the statistics lines,
@@ -9,6 +10,7 @@
 //! Not here: what a page goes through ([`worker`](crate::worker)), command line, signals (main). Invariant: [`run`]
 //! returns `Ok` only when nothing is in flight, everything said is committed and the frontier is closed.
 
+mod announce;
 mod dispatch;
 mod options;
 mod reporter;
@@ -20,20 +22,19 @@ mod watch;
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use frontier::{Canonical, Frontier};
+use frontier::{Frontier, Millis};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, watch as channel};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tracing::info;
 
-use crate::audit;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::control::{self, Request, Socket};
+use crate::control::{self, Answer, Request, Socket};
 use crate::crawl_log::CrawlLog;
 use crate::exit::Exit;
 use crate::fetch::Fetch;
@@ -42,8 +43,10 @@ use crate::robots_cache::{MAX_ORIGINS, RobotsCache};
 use crate::seeds::Seed;
 use crate::statistics::{Event, Snapshot};
 use crate::worker::{Crawl, Orders};
+use crate::{audit, budget, explain, export, forget, import};
 
-pub use options::{fetch_settings, fields, options};
+pub use options::{addresses, fetch_settings, fields, filter_options, options};
+pub use seeding::scope;
 
 use dispatch::Dispatcher;
 use reporter::Reporter;
@@ -151,7 +154,8 @@ pub async fn run<F: Fetch + 'static>(
     let log_dir = plan.dir.join("log");
     std::fs::create_dir_all(&log_dir).map_err(DaemonError::Log)?;
     let reporter = Arc::new(Reporter::open(Arc::clone(&frontier), clock, &log_dir).await?);
-    let fetched = reporter.line(Event::Start, |_| None).await?.fetched;
+    let before = reporter.line(Event::Start, |_| None).await?;
+    announce::announce(&plan.dir, &plan.config, &before).map_err(DaemonError::Log)?;
     let scope = seeding::seed(&frontier, std::mem::take(&mut plan.seeds), &plan, clock, stop.clone()).await?;
 
     let (log, writer) = CrawlLog::open(&log_dir).map_err(DaemonError::Log)?;
@@ -162,17 +166,17 @@ pub async fn run<F: Fetch + 'static>(
         scope,
         fields: fields(&plan.config).map_err(|error| DaemonError::Internal(error.to_string()))?,
         robots: RobotsCache::new(MAX_ORIGINS),
+        addresses: addresses(&plan.config, clock, before.fetches > 0),
         limiter: politeness::limiter(plan.config.politeness.max_requests_per_sec),
         clock,
         log,
-        fetched: AtomicU64::new(u64::try_from(fetched).unwrap_or(0)),
+        fetched: AtomicU64::new(u64::try_from(before.fetched).unwrap_or(0)),
         orders: ordered,
         config: plan.config,
     });
     let writer = write_crawl_log(writer, Arc::clone(&frontier), failed.clone());
     let mut background = JoinSet::new();
-    let budget = crawl.config.filter.false_positive_rate;
-    serve(&mut background, &plan.dir, &frontier, &reporter, &failed, budget)?;
+    serve(&mut background, &plan.dir, (&crawl, &reporter), (clock, stop.clone()), &failed)?;
     tick(&mut background, crawl.config.statistics.interval_secs, &reporter, &failed);
     let paused = watch::disk(&mut background, plan.dir, crawl.config.store.min_free_disk_bytes, probe);
 
@@ -248,18 +252,22 @@ fn tick(background: &mut JoinSet<()>, secs: u64, reporter: &Arc<Reporter>, faile
     });
 }
 
-fn serve(
+fn serve<F: Fetch + 'static>(
     background: &mut JoinSet<()>,
     dir: &Path,
-    frontier: &Arc<Frontier>,
-    reporter: &Arc<Reporter>,
+    (crawl, reporter): (&Arc<Crawl<F>>, &Arc<Reporter>),
+    (clock, stop): (Clock, channel::Receiver<bool>),
     failed: &mpsc::Sender<DaemonError>,
-    budget: f64,
 ) -> Result<(), DaemonError> {
     let socket = Socket::listen(dir).map_err(DaemonError::Control)?;
-    let (frontier, reporter, failed) = (Arc::clone(frontier), Arc::clone(reporter), failed.clone());
+    let (frontier, reporter, failed) = (Arc::clone(&crawl.frontier), Arc::clone(reporter), failed.clone());
+    // Whoever answers must not keep the crawl: when it ends, so does its log.
+    let crawl = Arc::downgrade(crawl);
     background.spawn(async move {
-        let answer = move |request| answer(Arc::clone(&frontier), Arc::clone(&reporter), budget, request);
+        let answer = move |request| {
+            let asked = (Arc::clone(&frontier), Weak::clone(&crawl));
+            answer(asked, Arc::clone(&reporter), clock.now(), stop.clone(), request)
+        };
         if let Err(error) = socket.serve(answer).await {
             let _ = failed.send(DaemonError::Control(error)).await;
         }
@@ -267,31 +275,58 @@ fn serve(
     Ok(())
 }
 
-async fn answer(frontier: Arc<Frontier>, reporter: Arc<Reporter>, budget: f64, request: Request) -> Value {
-    match request {
+async fn answer<F: Fetch + 'static>(
+    (frontier, crawl): (Arc<Frontier>, Weak<Crawl<F>>),
+    reporter: Arc<Reporter>,
+    now: Millis,
+    stop: channel::Receiver<bool>,
+    request: Request,
+) -> Answer {
+    let answered = match request {
         Request::Stats => match reporter.snapshot().await {
             Ok(snapshot) => serde_json::to_value(snapshot).expect("numbers and texts are JSON"),
             Err(error) => control::error("failed", error),
         },
         Request::Seen { url } => {
-            let answered = blocking(move || seen(&frontier, &url)).await;
-            answered.unwrap_or_else(|error| control::error("failed", error))
+            blocking(move || seen(&frontier, &url)).await.unwrap_or_else(|error| control::error("failed", error))
         }
-        Request::Audit => match blocking(move || frontier.audit(budget)).await {
+        Request::Explain { url } => {
+            let explain = move || match crawl.upgrade() {
+                Some(crawl) => explain::answer(&crawl, &url, now),
+                None => control::error("failed", "the crawl is being ended"),
+            };
+            blocking(explain).await.unwrap_or_else(|error| control::error("failed", error))
+        }
+        Request::Audit => match blocking(move || frontier.audit()).await {
             Ok(Ok(checks)) => audit::to_json(&checks),
             Ok(Err(error)) => control::error("failed", error),
             Err(error) => control::error("failed", error),
         },
+        Request::Budget(action) => {
+            let answered = blocking(move || budget::answer(&frontier, &action)).await;
+            answered.unwrap_or_else(|error| control::error("failed", error))
+        }
         Request::RebuildFilters => {
             frontier.rebuild_filters();
             json!({ "asked": true })
         }
-    }
+        Request::Forget { urls, select, dry_run } => {
+            let go_on = move || !*stop.borrow();
+            let forget = move || forget::answer(&frontier, &urls, select.as_ref(), dry_run, now, &go_on);
+            blocking(forget).await.unwrap_or_else(|error| control::error("failed", error))
+        }
+        Request::Import { urls, seen } => {
+            let import = move || import::answer(&frontier, &urls, seen, now);
+            blocking(import).await.unwrap_or_else(|error| control::error("failed", error))
+        }
+        Request::Export { select } => return export::answer(frontier, select, now),
+    };
+    answered.into()
 }
 
 /// Whether a crawl has seen a URL, as a reply of the control socket.
 pub fn seen(frontier: &Frontier, url: &str) -> Value {
-    let canonical = match Canonical::parse(url) {
+    let canonical = match frontier.rules().parse(url) {
         Ok(canonical) => canonical,
         Err(error) => return control::error("bad_url", error),
     };

@@ -47,6 +47,10 @@ pub trait Fetch: Send + Sync {
     /// # Errors
     /// [`FetchError`], for each way that no head came.
     fn start(&self, request: &Request<'_>) -> impl Future<Output = Result<Exchange<Self::Body>, FetchError>> + Send;
+
+    /// The address that stands for the host of a URL: the lowest of those that may be connected to, so that hosts with the
+    /// same addresses have the same one in whatever order they are named. `None` when there is none.
+    fn address(&self, url: &Url) -> impl Future<Output = Option<IpAddr>> + Send;
 }
 
 /// A body as it arrives, without any limits: those are [`Exchange`]'s.
@@ -65,13 +69,23 @@ pub struct Request<'a> {
     pub url: &'a Url,
     /// Cap on the decoded body, in bytes, in place of [`Settings::max_body_bytes`].
     pub max_body_bytes: Option<u64>,
+    /// `If-None-Match`: the `ETag` of what is known already.
+    pub if_none_match: Option<&'a str>,
+    /// `If-Modified-Since`: the `Last-Modified` of what is known already.
+    pub if_modified_since: Option<&'a str>,
 }
 
 impl<'a> Request<'a> {
     /// A request with the limits of the settings.
     #[must_use]
     pub fn new(url: &'a Url) -> Self {
-        Self { url, max_body_bytes: None }
+        Self { url, max_body_bytes: None, if_none_match: None, if_modified_since: None }
+    }
+
+    /// Whether the answer may be 304.
+    #[must_use]
+    pub fn is_conditional(&self) -> bool {
+        self.if_none_match.is_some() || self.if_modified_since.is_some()
     }
 }
 
@@ -87,6 +101,10 @@ pub struct Head {
     pub location: Option<String>,
     /// `Retry-After`, as sent, cut at 256 bytes: seconds or a date.
     pub retry_after: Option<String>,
+    /// `ETag`, as sent; `None` where it is longer than 256 bytes or no text.
+    pub etag: Option<String>,
+    /// `Last-Modified`, as sent; `None` as for the `ETag`.
+    pub last_modified: Option<String>,
     /// `X-Robots-Tag`, all of them joined with commas, cut at 4,096 bytes.
     pub x_robots_tag: Option<String>,
     /// `Content-Length` in bytes; `None` also where the body is compressed, so that it always counts decoded bytes.

@@ -22,6 +22,58 @@
 //! | -7000 | the crawl stopped before the response ended | at the next start |
 //! | -9998 | robots.txt forbids it | no |
 
+/// What a number in the status column means, in words; `None` for one that stands for nothing known here.
+pub fn words(status: i32) -> Option<&'static str> {
+    Some(match status {
+        DNS_FAILED => "the name did not resolve",
+        CONNECT_FAILED => "no connection could be made",
+        CONNECTION_LOST => "the connection ended before the response did",
+        TIMEOUT => "no response in time",
+        UNFETCHABLE => "not something that can be asked for",
+        TOO_MANY_RETRIES => "every retry failed",
+        MALFORMED_RESPONSE => "the answer is not HTTP, or is framed wrongly",
+        HEADERS_TOO_LARGE => "the header section is too large",
+        BAD_ENCODING => "the body does not decode as it says",
+        ROBOTS_UNREACHABLE => "robots.txt could not be had",
+        REDIRECT_LIMIT => "too many redirects in a row",
+        OUT_OF_SCOPE => "out of scope",
+        BLOCKED => "the address is not a public one",
+        INTERRUPTED => "the crawl stopped before the response ended",
+        ROBOTS_DENIED => "robots.txt forbids it",
+        200 => "OK",
+        204 => "No Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        410 => "Gone",
+        429 => "Too Many Requests",
+        451 => "Unavailable For Legal Reasons",
+        500 => "Internal Server Error",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => return of_class(status),
+    })
+}
+
+fn of_class(status: i32) -> Option<&'static str> {
+    match status {
+        200..300 => Some("success"),
+        300..400 => Some("a redirect"),
+        400..500 => Some("refused by the server"),
+        500..600 => Some("a failure of the server"),
+        _ => None,
+    }
+}
+
 /// The host name did not resolve.
 pub const DNS_FAILED: i32 = -1;
 /// No connection could be made.

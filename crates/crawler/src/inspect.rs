@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use frontier::Canonical;
+use frontier::Rules;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -22,12 +22,12 @@ enum Parsed<'a> {
     Not { error: String },
 }
 
-/// Reads URLs, one a line, and writes what each is made into: `input`, `url`, `key`, `host`, `registrable_domain`; or
+/// Reads URLs, one a line, and writes what each is made into by these rules: `input`, `url`, `key`, `host`, `registrable_domain`; or
 /// `input` and `error`. Bytes that are not UTF-8 are replaced.
 ///
 /// # Errors
 /// When reading or writing fails.
-pub fn urls(input: impl BufRead, out: &mut impl Write) -> io::Result<()> {
+pub fn urls(rules: &Rules, input: impl BufRead, out: &mut impl Write) -> io::Result<()> {
     for line in input.split(b'\n') {
         let line = line?;
         let text = String::from_utf8_lossy(&line);
@@ -35,7 +35,7 @@ pub fn urls(input: impl BufRead, out: &mut impl Write) -> io::Result<()> {
         if text.trim().is_empty() {
             continue;
         }
-        let canonical = Canonical::parse(text);
+        let canonical = rules.parse(text);
         let parsed = match &canonical {
             Ok(canonical) => Parsed::Url {
                 url: canonical.url(),
@@ -59,7 +59,7 @@ mod tests {
     fn one_line_for_each_url() {
         let input = b"HTTP://Www.Example.co.uk:80/a/../b?x#f\r\n\nmailto:x@y\nno url\n\xff";
         let mut out = Vec::new();
-        urls(&input[..], &mut out).expect("memory takes everything");
+        urls(&Rules::default(), &input[..], &mut out).expect("memory takes everything");
         let expected = [
             r#"{"input":"HTTP://Www.Example.co.uk:80/a/../b?x#f","url":"http://www.example.co.uk/b?x","key":"uk,co,example,www)http/b?x","host":"www.example.co.uk","registrable_domain":"example.co.uk"}"#,
             r#"{"input":"mailto:x@y","error":"scheme is neither http nor https"}"#,

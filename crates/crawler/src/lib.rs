@@ -29,7 +29,8 @@
 //! | [`cli`], [`config`], [`exit`] | command line, config file, exit codes |
 //! | [`daemon`], [`signals`], [`disk`], [`clock`] | the process: start, watch, stop |
 //! | [`statistics`] | the lines of the statistics logs |
-//! | [`control`], [`questions`], [`audit`] | asking a crawl, running or stopped |
+//! | [`control`], [`questions`], [`audit`], [`explain`] | asking a crawl, running or stopped |
+//! | [`forget`], [`export`], [`import`], [`select`] | changing and moving what a crawl knows |
 //! | [`demo`] | a site on loopback and a crawl of it |
 //!
 //! # Invariants
@@ -38,7 +39,9 @@
 //! passes [`address`] by. Nothing is counted here that the frontier counts: its books are the only ones.
 
 pub mod address;
+pub mod addresses;
 pub mod audit;
+pub mod budget;
 pub mod charset;
 pub mod cli;
 pub mod clock;
@@ -49,18 +52,27 @@ pub mod daemon;
 pub mod demo;
 pub mod disk;
 pub mod exit;
+pub mod explain;
+pub mod export;
 pub mod extract;
 pub mod fetch;
 pub mod fetch_code;
 pub mod fields;
+pub mod forget;
+pub mod import;
 pub mod inspect;
 mod log_file;
 pub mod politeness;
 pub mod questions;
+pub mod rekey;
 pub mod robots;
 pub mod robots_cache;
 pub mod scope;
 pub mod seeds;
+pub mod select;
 pub mod signals;
+pub mod sketch;
 pub mod statistics;
+pub mod traps;
+mod url_batch;
 pub mod worker;

@@ -8,13 +8,20 @@ use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
 use clap::Parser;
-use crawler::cli::{Audit, Cli, Command, ConfigArgs, ConfigCommand, Data, FilterCommand, Inspect, Run, Stats};
+use crawler::cli::{
+    Audit, BudgetCommand, Cli, Command, ConfigArgs, ConfigCommand, Data, Explain, Export, FilterCommand, Forget,
+    Import, Inspect, Rekey, Run, Stats,
+};
 use crawler::config::{self, Config};
 use crawler::daemon::{self, Plan};
 use crawler::demo::{self, DemoError};
 use crawler::exit::Exit;
 use crawler::fetch::HttpFetch;
-use crawler::{audit, disk, extract, inspect, questions, seeds, signals, statistics};
+use crawler::{
+    audit, budget, disk, explain, export, extract, forget, import, inspect, questions, rekey, seeds, signals,
+    statistics,
+};
+use frontier::Rules;
 use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::EnvFilter;
 
@@ -42,7 +49,8 @@ impl From<io::Error> for Failure {
 
 fn main() -> Exit {
     let cli = Cli::parse();
-    log_to_stderr(if matches!(cli.command, Command::Run(_)) { "info" } else { "warn" });
+    let tells = matches!(cli.command, Command::Run(_) | Command::Rekey(_));
+    log_to_stderr(if tells { "info" } else { "warn" });
     let done = match cli.command {
         Command::Run(run) => crawl(run),
         Command::Demo => show(),
@@ -55,9 +63,15 @@ fn main() -> Exit {
                 .map_err(question)
                 .and_then(|()| Ok(out.flush()?))
         }
+        Command::Explain(args) => explain(&args),
+        Command::Forget(args) => unsee(&args),
+        Command::Export(args) => write_out(&args),
+        Command::Import(args) => take_in(&args),
+        Command::Rekey(args) => make_anew(&args),
         Command::Inspect(what) => look(what),
         Command::Audit(args) => audit(&args),
         Command::Filter(FilterCommand::Rebuild(data)) => rebuild(&data),
+        Command::Budget(command) => budget(command),
     };
     match done {
         Ok(()) => Exit::Success,
@@ -117,9 +131,14 @@ fn stats(args: &Stats) -> Result<(), Failure> {
     print(statistics::report(&snapshot))
 }
 
+fn explain(args: &Explain) -> Result<(), Failure> {
+    let explained = questions::explain(&args.data.dir, &config_of(&args.config)?, &args.url).map_err(question)?;
+    print(if args.json { explain::to_json(&explained) } else { explain::to_text(&explained) })
+}
+
 fn audit(args: &Audit) -> Result<(), Failure> {
-    let budget = config_of(&args.config)?.filter.false_positive_rate;
-    let report = questions::audit(&args.data.dir, budget).map_err(question)?;
+    let filter = daemon::filter_options(&config_of(&args.config)?);
+    let report = questions::audit(&args.data.dir, filter).map_err(question)?;
     print(if args.json { format!("{report}\n") } else { audit::to_text(&report) })?;
     match audit::has_failed(&report) {
         true => Err(Failure::new(Exit::Failure, "the audit has failed")),
@@ -127,17 +146,45 @@ fn audit(args: &Audit) -> Result<(), Failure> {
     }
 }
 
+fn budget(command: BudgetCommand) -> Result<(), Failure> {
+    let (action, args) = command.action();
+    let reply = questions::budget(&args.data.dir, &config_of(&args.config)?, &action).map_err(question)?;
+    print(if args.json { format!("{reply}\n") } else { budget::to_text(&reply) })
+}
+
 fn rebuild(data: &Data) -> Result<(), Failure> {
     match questions::rebuild_filters(&data.dir).map_err(question)? {
         true => print("the daemon rebuilds its filters; its log says when each is done\n"),
-        false => Err(Failure::new(Exit::Usage, format!("no daemon is running on {}", data.dir.display()))),
+        false => Err(Failure::new(Exit::Failure, format!("no daemon is running on {}", data.dir.display()))),
     }
+}
+
+fn unsee(args: &Forget) -> Result<(), Failure> {
+    let forgotten = forget::forget(&args.data.dir, &args.urls, &args.select, args.dry_run).map_err(question)?;
+    print(forget::report(&forgotten, args.dry_run))
+}
+
+fn write_out(args: &Export) -> Result<(), Failure> {
+    export::export(args).map_err(question)?.map_or(Ok(()), print)
+}
+
+fn take_in(args: &Import) -> Result<(), Failure> {
+    let config = config_of(&args.config)?;
+    print(import::import(args, &config).map_err(question)?)
+}
+
+fn make_anew(args: &Rekey) -> Result<(), Failure> {
+    let config = config_of(&args.config)?;
+    print(rekey::rekey(args, &config).map_err(question)?)
 }
 
 fn look(what: Inspect) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     match what {
-        Inspect::Url => inspect::urls(io::stdin().lock(), &mut out)?,
+        Inspect::Url(config) => {
+            let rules = Rules::new(config_of(&config)?.canonical);
+            inspect::urls(&rules, io::stdin().lock(), &mut out)?;
+        }
         Inspect::Links { base, file } => {
             let body = std::fs::read(&file)
                 .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", file.display())))?;

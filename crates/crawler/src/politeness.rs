@@ -30,6 +30,18 @@ pub fn delay_ms(rules: &Politeness, crawl_delay: Option<Duration>) -> u64 {
     rules.delay_ms.max(u64::try_from(asked.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// Milliseconds from the end of a response that took this long to the next request: `delay_ms`, or where that is longer
+/// `politeness.adaptive_delay_factor` times the response's time, up to the cap (as Heritrix's `delayFactor` and
+/// `maxDelayMs`). A crawl whose operator wants no delay gets none.
+pub fn pause_ms(rules: &Politeness, delay_ms: u64, response: Duration) -> u64 {
+    if rules.delay_ms == 0 {
+        return delay_ms;
+    }
+    // The cast is saturating, and the cap is next.
+    let adapted = (response.as_millis() as f64 * rules.adaptive_delay_factor) as u64;
+    delay_ms.max(adapted.min(rules.max_crawl_delay_secs.saturating_mul(1000)))
+}
+
 /// Milliseconds from `now` that a `Retry-After` asks for: seconds, or an HTTP date in one of its three forms (RFC 9110,
 /// sections 10.2.3 and 5.6.7). `None` when it is neither; a date gone by is 0. Not capped: the frontier does that.
 pub fn retry_after_ms(value: &str, now: Millis) -> Option<u64> {
@@ -69,6 +81,25 @@ mod tests {
         }
         let slow = Politeness { delay_ms: 60_000, ..rules };
         assert_eq!(delay_ms(&slow, Some(Duration::from_secs(31))), 60_000, "the cap is not one of our own delay");
+    }
+
+    #[test]
+    fn a_slow_answer_lengthens_the_pause_and_a_fast_one_never_shortens_it() {
+        let rules = Politeness { delay_ms: 1000, max_crawl_delay_secs: 30, ..Politeness::default() };
+        for (delay_ms, response_ms, expected) in [
+            (1000, 0, 1000),
+            (1000, 200, 1000),
+            (1000, 201, 1005),
+            (1000, 2_000, 10_000),
+            (1000, u64::MAX, 30_000),
+            (4000, 100, 4000),
+        ] {
+            assert_eq!(pause_ms(&rules, delay_ms, Duration::from_millis(response_ms)), expected, "{response_ms}");
+        }
+        let off = Politeness { adaptive_delay_factor: 0.0, ..rules.clone() };
+        assert_eq!(pause_ms(&off, 1000, Duration::from_secs(60)), 1000);
+        let none = Politeness { delay_ms: 0, ..rules };
+        assert_eq!(pause_ms(&none, 0, Duration::from_secs(60)), 0, "the operator wants no delay");
     }
 
     #[test]

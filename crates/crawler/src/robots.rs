@@ -58,10 +58,15 @@ pub struct Robots {
     sitemaps: Vec<String>,
 }
 
+/// One line of the rules.
 #[derive(Debug, Clone, PartialEq)]
-struct Rule {
-    pattern: String,
-    allow: bool,
+pub struct Rule {
+    /// What it matches: the value of the line, escapes in one spelling.
+    pub pattern: String,
+    /// Whether it allows; else it forbids.
+    pub allow: bool,
+    /// Its line in the file, from 1.
+    pub line: u32,
 }
 
 impl Robots {
@@ -74,6 +79,11 @@ impl Robots {
         let mut group = if groups.named_ever { groups.named } else { groups.any };
         group.rules.sort_by_key(|rule| (std::cmp::Reverse(rule.pattern.len()), !rule.allow));
         Robots { rules: group.rules, crawl_delay: group.crawl_delay.or(groups.top_delay), sitemaps: groups.sitemaps }
+    }
+
+    /// A robots.txt as it is parsed, line for line, to be parsed again another time; `None` where that is too long.
+    pub fn text_of(body: &[u8]) -> Option<String> {
+        Some(to_ascii(body)).filter(|text| text.len() <= MAX_BYTES)
     }
 
     /// No rules at all: what a missing robots.txt means.
@@ -89,17 +99,21 @@ impl Robots {
     /// Google's matcher no. The stricter reading counts: it does where it forbids, and does
     /// not where it allows.
     pub fn allows(&self, url: &Url) -> bool {
+        self.decisive(url).is_none_or(|rule| rule.allow)
+    }
+
+    /// The rule that decides on `url`; without one it is allowed.
+    pub fn decisive(&self, url: &Url) -> Option<&Rule> {
         if self.rules.is_empty() {
-            return true;
+            return None;
         }
         let path = escape_specials(&url[Position::BeforePath..Position::AfterQuery]);
         let as_written = normal_escapes(&path, false);
         let decoded = normal_escapes(&path, true);
-        let decisive = self.rules.iter().find(|rule| {
+        self.rules.iter().find(|rule| {
             let path = if rule.allow { &as_written } else { &decoded };
             matches(&rule.pattern, path)
-        });
-        decisive.is_none_or(|rule| rule.allow)
+        })
     }
 
     /// The group's first valid `Crawl-delay`. Not in RFC 9309, but widely used; the caller
@@ -158,7 +172,7 @@ struct Groups<'a> {
 }
 
 impl Groups<'_> {
-    fn add_rule(&mut self, pattern: &str, allow: bool) {
+    fn add_rule(&mut self, line: u32, pattern: &str, allow: bool) {
         self.rule_scope.closed = true;
         if pattern.is_empty() {
             return; // "Disallow:" without a value forbids nothing
@@ -168,7 +182,7 @@ impl Groups<'_> {
         let (body, end) = pattern.split_at(pattern.len() - usize::from(pattern.ends_with('$')));
         let pattern = body.replace('$', "%24") + end;
         let add = |group: &mut Group| {
-            group.rules.push(Rule { pattern: pattern.clone(), allow });
+            group.rules.push(Rule { pattern: pattern.clone(), allow, line });
         };
         if self.rule_scope.named {
             add(&mut self.named);
@@ -207,18 +221,18 @@ impl RobotsParseHandler for Groups<'_> {
         self.delay_scope.enter(named, any);
     }
 
-    fn handle_allow(&mut self, _line: u32, value: &str) {
-        self.add_rule(value, true);
+    fn handle_allow(&mut self, line: u32, value: &str) {
+        self.add_rule(line, value, true);
         // As in Google's matcher: who allows the index page allows its directory.
         if let Some(at) = value.rfind('/')
             && value[at..].starts_with("/index.htm")
         {
-            self.add_rule(&format!("{}$", &value[..=at]), true);
+            self.add_rule(line, &format!("{}$", &value[..=at]), true);
         }
     }
 
-    fn handle_disallow(&mut self, _line: u32, value: &str) {
-        self.add_rule(value, false);
+    fn handle_disallow(&mut self, line: u32, value: &str) {
+        self.add_rule(line, value, false);
     }
 
     fn handle_sitemap(&mut self, _line: u32, value: &str) {

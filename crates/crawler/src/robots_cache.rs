@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ahash::{HashMap, HashMapExt};
-use frontier::Millis;
+use frontier::{Millis, RobotsMemory};
 use tokio::sync::OnceCell;
 
-use crate::robots::Robots;
+use crate::robots::{Robots, product_token};
 
 /// How long an answer holds: RFC 9309, section 2.4, asks for no more than a day.
 pub const TTL: Duration = Duration::from_secs(24 * 3600);
@@ -31,6 +31,19 @@ pub struct Answer {
     pub rules: Option<Arc<Robots>>,
     /// From when on the answer no longer holds.
     pub expires: Millis,
+}
+
+impl Answer {
+    /// What is remembered, if it still holds. What seems to come from the future was asked for before the clock was set
+    /// back: it holds no longer than an answer of now.
+    pub fn of_memory(memory: &RobotsMemory, user_agent: &str, now: Millis) -> Option<Self> {
+        let expires = memory.fetched.min(now).saturating_add(TTL.as_millis() as u64);
+        if expires <= now {
+            return None;
+        }
+        let parse = |text: &String| Robots::parse(product_token(user_agent), text.as_bytes());
+        Some(Self { rules: Some(Arc::new(memory.text.as_ref().map(parse).unwrap_or_default())), expires })
+    }
 }
 
 /// A place for one answer: empty until somebody has asked.
@@ -60,8 +73,8 @@ impl RobotsCache {
         Self { max_origins: max_origins.max(1), turns, known: Mutex::new(known) }
     }
 
-    /// The turn at a host to which robots.txt of another redirects. Whoever follows holds it from the request to the end
-    /// of the host's rest, so that many hosts that redirect to one do not ask it all at once.
+    /// The turn at a host to which robots.txt of another redirects. Whoever follows holds it until the answer is shared,
+    /// so that of many hosts that redirect to one, one asks.
     pub fn turn(&self, host: &str) -> &tokio::sync::Mutex<()> {
         let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
         hasher.write(host.as_bytes());
@@ -89,6 +102,12 @@ impl RobotsCache {
         cell
     }
 
+    /// What is known of an origin's rules and still holds, without a place being made for it.
+    pub fn known(&self, origin: &str, now: Millis) -> Option<Answer> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.cells.get(origin)?.get().filter(|answer| answer.expires > now).cloned()
+    }
+
     /// Origins in the cache.
     pub fn len(&self) -> usize {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).cells.len()
@@ -114,10 +133,22 @@ mod tests {
         let first = cache.cell("http://a.test", 0);
         assert!(Arc::ptr_eq(&first, &cache.cell("http://a.test", 1_000)), "being asked for is not expired");
         answer(&first, 500);
+        assert!(cache.known("http://a.test", 499).is_some() && cache.known("http://a.test", 500).is_none());
+        assert!(cache.known("http://b.test", 0).is_none() && cache.len() == 1, "asking makes no place");
         assert!(Arc::ptr_eq(&first, &cache.cell("http://a.test", 499)));
         let second = cache.cell("http://a.test", 500);
         assert!(!Arc::ptr_eq(&first, &second) && second.get().is_none());
         assert!(cache.cell("https://a.test", 0).get().is_none(), "another scheme is another origin");
+    }
+
+    #[test]
+    fn a_memory_holds_for_a_day() {
+        let day = TTL.as_millis() as u64;
+        let memory = |fetched| RobotsMemory { text: None, etag: None, last_modified: None, fetched };
+        let expires = |fetched, now| Answer::of_memory(&memory(fetched), "bot", now).map(|answer| answer.expires);
+        assert_eq!(expires(5, 5), Some(5 + day));
+        assert_eq!((expires(5, 4 + day), expires(5, 5 + day)), (Some(5 + day), None));
+        assert_eq!(expires(u64::MAX, 7), Some(7 + day), "the clock was set back");
     }
 
     #[test]

@@ -43,6 +43,17 @@ pub enum Verdict {
     Out(Rule),
 }
 
+/// What decided on a URL, in or out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum By<'s> {
+    /// This pattern of `scope.exclude`.
+    Exclude(&'s Pattern),
+    /// `scope.mode`.
+    Mode(Mode),
+    /// This pattern of `scope.include`.
+    Include(&'s Pattern),
+}
+
 /// The rule that keeps a URL out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
@@ -85,16 +96,27 @@ impl Scope {
     /// Judges one fetch URL (WHATWG-serialised, http or https), with its host as `Url::host_str` prints it and that
     /// host's registrable domain. Scheme, port and userinfo make no difference in modes "host" and "domain".
     pub fn judge(&self, url: &str, host: &str, registrable_domain: &str) -> Verdict {
-        if matches_one(&self.exclude, url) {
-            return Verdict::Out(Rule::Exclude);
+        self.decide(url, host, registrable_domain).0
+    }
+
+    /// The same, and what decided.
+    pub fn decide(&self, url: &str, host: &str, registrable_domain: &str) -> (Verdict, By<'_>) {
+        if let Some(pattern) = first_match(&self.exclude, url) {
+            return (Verdict::Out(Rule::Exclude), By::Exclude(pattern));
         }
-        let (admitted, rule) = match &self.opened {
-            Opened::Hosts(hosts) => (hosts.contains(without_dot(host)), Rule::Host),
-            Opened::Domains(domains) => (domains.contains(registrable_domain), Rule::Domain),
-            Opened::Prefixes(prefixes) => (prefixes.admit(url), Rule::Prefix),
-            Opened::Any => return Verdict::In,
+        let (admitted, rule, mode) = match &self.opened {
+            Opened::Hosts(hosts) => (hosts.contains(without_dot(host)), Rule::Host, Mode::Host),
+            Opened::Domains(domains) => (domains.contains(registrable_domain), Rule::Domain, Mode::Domain),
+            Opened::Prefixes(prefixes) => (prefixes.admit(url), Rule::Prefix, Mode::Prefix),
+            Opened::Any => return (Verdict::In, By::Mode(Mode::Any)),
         };
-        if admitted || matches_one(&self.include, url) { Verdict::In } else { Verdict::Out(rule) }
+        if admitted {
+            return (Verdict::In, By::Mode(mode));
+        }
+        match first_match(&self.include, url) {
+            Some(pattern) => (Verdict::In, By::Include(pattern)),
+            None => (Verdict::Out(rule), By::Mode(mode)),
+        }
     }
 }
 
@@ -103,8 +125,8 @@ fn without_dot(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
-fn matches_one(patterns: &[Pattern], url: &str) -> bool {
-    patterns.iter().any(|pattern| pattern.is_match(url))
+fn first_match<'p>(patterns: &'p [Pattern], url: &str) -> Option<&'p Pattern> {
+    patterns.iter().find(|pattern| pattern.is_match(url))
 }
 
 /// The seeds' URLs up to the last `/` of their paths, from the host on: scheme and userinfo are left out, so that a site

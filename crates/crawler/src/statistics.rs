@@ -7,15 +7,17 @@
 //! Not here: who counts (the frontier's partitions, in their events). Invariant: a snapshot is taken from one
 //! consistent state of the frontier, so the identities of [`frontier::Books::check`] hold in every line.
 
+mod filter_watch;
 mod log;
 mod rates;
 mod table;
 
-use frontier::{Millis, Statistics};
+use frontier::{Books, Millis, Statistics};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::iso;
 
+pub use filter_watch::FilterWatch;
 pub use log::StatisticsLog;
 pub use rates::{Gauges, Rates};
 pub use table::report;
@@ -77,7 +79,7 @@ pub struct Snapshot {
     pub page_duplicates: i64,
     /// Not URLs that can be crawled.
     pub invalid: i64,
-    /// Refused by depth, trap, nofollow or per-page limit.
+    /// Refused by a rule before the seen-test; [`Snapshot::refused_by`] says by which.
     pub refused: i64,
     /// Outside the scope.
     pub out_of_scope: i64,
@@ -137,7 +139,7 @@ pub struct Snapshot {
     pub excluded: i64,
     /// Body bytes received.
     pub bytes_downloaded: i64,
-    /// URLs fetched per second since the last line.
+    /// Pages fetched per second since the last line, further visits included.
     pub pages_per_sec: f64,
     /// URLs fetched per second since this run began.
     pub pages_per_sec_average: f64,
@@ -169,8 +171,45 @@ pub struct Snapshot {
     pub merges: u64,
     /// Filters rebuilt since the start, one for each partition.
     pub filter_rebuilds: u64,
+    /// Forgotten URLs to which a filter still says maybe, until it is rebuilt (present state).
+    pub filter_stale_keys: u64,
+    /// Hosts that the growth guard slows now.
+    pub hosts_slowed: i64,
+    /// Times that a fetched page went back into the queue because it was due again.
+    pub revisits: i64,
+    /// Answers of 304 to conditional requests.
+    pub not_modified: i64,
+    /// URLs fetched that will be visited again (present state).
+    pub due_again: i64,
+    /// Refused, by rule.
+    pub refused_by: RefusedBy,
     /// Why the crawl pauses, idles or ended; what remains.
     pub reason: Option<String>,
+}
+
+/// Candidates refused, by the rule that refused them; the sum is `refused`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedBy {
+    /// `crawl.max_depth`
+    pub depth: i64,
+    /// `extract.max_links_per_page`
+    pub page_links: i64,
+    /// `traps.max_path_segments`
+    pub path_segments: i64,
+    /// `traps.max_repeated_segments`
+    pub repeated_segments: i64,
+    /// `traps.max_query_bytes`
+    pub query_bytes: i64,
+    /// `traps.max_query_parameters`
+    pub query_parameters: i64,
+}
+
+impl RefusedBy {
+    fn new(books: &Books) -> Self {
+        let [depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters] =
+            books.refused_by_rule();
+        Self { depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters }
+    }
 }
 
 impl Snapshot {
@@ -231,6 +270,12 @@ impl Snapshot {
             offer_waits: frontier.offer_waits,
             merges: frontier.merges,
             filter_rebuilds: frontier.filter_rebuilds,
+            filter_stale_keys: frontier.filter_stale_keys,
+            hosts_slowed: b.hosts_slowed,
+            revisits: b.revisits,
+            not_modified: b.not_modified,
+            due_again: b.due_again,
+            refused_by: RefusedBy::new(b),
             reason: None,
         }
     }

@@ -6,6 +6,8 @@
 
 mod links;
 mod page;
+mod remembered;
+mod revisit;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,7 @@ use governor::DefaultDirectRateLimiter;
 use tokio::sync::watch;
 use url::Url;
 
+use crate::addresses::{Addresses, Place};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::crawl_log::{Entry, Line, Sender, annotate};
@@ -29,6 +32,7 @@ use crate::fields::Fields;
 use crate::robots_cache::RobotsCache;
 use crate::scope::Scope;
 
+use revisit::Brought;
 use rules::Rules;
 use trip::Trip;
 
@@ -51,6 +55,8 @@ pub struct Crawl<F> {
     pub fields: Fields,
     /// Robots rules known.
     pub robots: RobotsCache,
+    /// When each address may be asked; `None` where only hosts count (`politeness.per_ip`).
+    pub addresses: Option<Addresses>,
     /// The whole crawl's limit; `None` when there is none.
     pub limiter: Option<DefaultDirectRateLimiter>,
     /// The time.
@@ -94,6 +100,10 @@ struct Visit {
     found: Found,
     /// Fields as a JSON line.
     fields: Option<String>,
+    /// For the next visit.
+    brought: Brought,
+    /// The page's own request was made on a condition, and its answer is this one.
+    is_conditional: bool,
     notes: Vec<Cow<'static, str>>,
 }
 
@@ -108,6 +118,8 @@ impl Visit {
             content_type: None,
             found: Found::default(),
             fields: None,
+            brought: Brought::default(),
+            is_conditional: false,
             notes: vec![why.into()],
         }
     }
@@ -129,11 +141,10 @@ pub async fn journey<F: Fetch>(crawl: &Crawl<F>, lease: Lease) -> Result<(), fro
     let mut trip = Trip::new(crawl);
     let came_to = tokio::select! {
         biased;
-        came_to = visit(&mut trip, &lease, url) => came_to,
-        _ = orders.wait_for(|orders| *orders == Orders::GiveUp) => {
-            Err(trip.asked().then(|| trip.report(Health::Answered)))
-        }
+        came_to = visit(&mut trip, &lease, url) => Some(came_to),
+        _ = orders.wait_for(|orders| *orders == Orders::GiveUp) => None,
     };
+    let came_to = came_to.unwrap_or_else(|| Err(trip.asked().then(|| trip.report(Health::Answered))));
     match came_to {
         Ok(visit) => close(crawl, lease, &trip, visit).await,
         Err(report) => crawl.frontier.give_back(lease, report, trip.tally),
@@ -147,7 +158,15 @@ async fn visit<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: Url) -> Res
         let outcome = Outcome::Failed { code: code(fetch_code::TOO_MANY_RETRIES), transient: false };
         return Ok(Visit::not_made(outcome, fetch_code::TOO_MANY_RETRIES, "never_finished"));
     }
-    // 2. What does the host's robots.txt say? Asked for under this lease when it is not known; the page then waits the
+    // 2. Is it its address's turn? Other hosts may share it; then the page waits for its place behind them.
+    if let Some(addresses) = &trip.crawl.addresses {
+        match addresses.place(&trip.crawl.fetch, &url, trip.crawl.clock).await {
+            Place::Turn(turn) => trip.turn = Some(turn),
+            Place::After(at) => return Err(Some(HostReport { ended: at, delay_ms: 0, health: Health::NotAsked })),
+            Place::Unknown => {}
+        }
+    }
+    // 3. What does the host's robots.txt say? Asked for under this lease when it is not known; the page then waits the
     //    host's delay like any next request.
     let robots = match rules::of_host(trip, &url).await {
         Rules::Known(robots) => robots,
@@ -158,7 +177,7 @@ async fn visit<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: Url) -> Res
         let denied = Visit::not_made(Outcome::RobotsDenied, fetch_code::ROBOTS_DENIED, "robots_denied");
         return Ok(Visit { host, ..denied });
     }
-    // 3. The page itself, its links and fields, while it arrives.
+    // 4. The page itself, its links and fields, while it arrives.
     Ok(page::fetch(trip, lease, url, &robots).await)
 }
 
@@ -180,11 +199,22 @@ async fn close<F: Fetch>(
         duration_ms: trip.duration_ms(),
     };
     let (mut line, mut notes, attempt) = (line.text(), visit.notes, lease.attempt());
-    let completion = Completion { outcome: visit.outcome, host: visit.host, tally: trip.tally, found: &visit.found };
+    let is_revisit = lease.is_revisit();
+    let completion = Completion {
+        outcome: visit.outcome,
+        host: visit.host,
+        tally: trip.tally,
+        visit: visit.brought.visit(visit.is_conditional),
+        found: &visit.found,
+    };
     let completed = crawl.frontier.complete(lease, &completion, crawl.clock.now())?;
     let is_response = matches!(visit.outcome, Outcome::Fetched { .. } | Outcome::TryAgain { .. });
-    if is_response && !completed.requeued {
+    // A page counts once, however often it is visited.
+    if is_response && !completed.requeued && !is_revisit {
         crawl.fetched.fetch_add(1, Ordering::Relaxed);
+    }
+    if is_revisit {
+        notes.push("revisit".into());
     }
     if attempt > 1 {
         notes.push(format!("retry_{}", attempt - 1).into());

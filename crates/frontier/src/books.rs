@@ -35,7 +35,7 @@ books! {
     page_duplicates,
     /// Not a URL that can be crawled.
     invalid,
-    /// Refused by a depth, trap, nofollow or per-page limit rule.
+    /// Refused by a rule before the seen-test; `refused_…` say by which.
     refused,
     /// Outside the configured scope.
     out_of_scope,
@@ -91,6 +91,26 @@ books! {
     status_5xx,
     /// Exact-set reads of the seen-test.
     store_reads,
+    /// Of those refused: too many links from a seed.
+    refused_depth,
+    /// Of those refused: beyond the page's limit of links.
+    refused_page_links,
+    /// Of those refused: too many path segments.
+    refused_path_segments,
+    /// Of those refused: one path segment too often.
+    refused_repeated_segments,
+    /// Of those refused: too long a query.
+    refused_query_bytes,
+    /// Of those refused: too many query parameters.
+    refused_query_parameters,
+    /// Hosts that the growth guard slows now.
+    hosts_slowed,
+    /// Times that a fetched page went back into the queue because it was due again.
+    revisits,
+    /// Answers of 304 to conditional requests.
+    not_modified,
+    /// URLs fetched that will be visited again.
+    due_again,
 }
 
 impl Books {
@@ -101,19 +121,32 @@ impl Books {
         }
     }
 
-    /// Checks the identities.
+    /// The differences from what they were.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        let mut differences = *self;
+        for (slot, value) in differences.slots().into_iter().zip(before.values()) {
+            *slot -= value;
+        }
+        differences
+    }
+
+    /// Checks the identities, and that no more pages are due again than are fetched.
     ///
     /// # Errors
-    /// Names the first identity that does not hold, with both sides.
+    /// Names the first that does not hold, with both sides.
     pub fn check(&self) -> Result<(), String> {
         let same = |name: &str, left: i64, right: i64| {
             if left == right { Ok(()) } else { Err(format!("{name}: {left} != {right}")) }
         };
+        if !(0..=self.fetched).contains(&self.due_again) {
+            return Err(format!("0 <= due_again <= fetched: {}, {}", self.due_again, self.fetched));
+        }
         same(
             "urls_found = page_duplicates + invalid + refused + out_of_scope + offered",
             self.urls_found,
             self.page_duplicates + self.invalid + self.refused + self.out_of_scope + self.offered,
         )?;
+        same("refused = the sum of refused_…", self.refused, self.refused_by_rule().iter().sum())?;
         same(
             "offered = hot_cache_seen + filter_absent + filter_maybe",
             self.offered,
@@ -142,6 +175,18 @@ impl Books {
                 + self.parked
                 + self.imported_seen,
         )
+    }
+
+    /// The counters of the rules that refuse, in the order of [`crate::Refused`].
+    pub fn refused_by_rule(&self) -> [i64; 6] {
+        [
+            self.refused_depth,
+            self.refused_page_links,
+            self.refused_path_segments,
+            self.refused_repeated_segments,
+            self.refused_query_bytes,
+            self.refused_query_parameters,
+        ]
     }
 
     /// Share of URLs new to the filter that it called maybe; `None` before the first new URL.

@@ -8,7 +8,7 @@
 //! key      = host ")" [ "http" ] [ ":" port ] [ "@" userinfo ] path [ "?" query ]
 //! host     = label *( "," label )          ; domain, last label first: com,example,www
 //!          | IPv4 | "[" IPv6 "]"           ; addresses are not reversed
-//! label    = the ASCII (IDNA) label, "%" never occurs in it; "," written "%2C", ")" written "%29"
+//! label    = the ASCII (IDNA) label, "%" never occurs in it; , ) * + are written %2C %29 %2A %2B
 //! "http"   = the scheme http; https is written as nothing
 //! port     = only when it is not the scheme's default
 //! path     = starts with "/"
@@ -16,17 +16,54 @@
 //!
 //! The grammar is injective: after the first `)` comes `h`, `:`, `@` or `/`, a port ends at `@` or `/`, and WHATWG
 //! serialisation percent-encodes `/` and `@` in userinfo. An IPv4 address holds dots, which a reversed domain never does.
+//! `)` sorts before `,`, and no label holds what sorts between: the keys of a registrable domain stand together, those of
+//! each host of it, and those of each of its origins in the order of their paths.
 //!
-//! Equal keys come only from these rules ([`RULES_VERSION`]): the fragment is cut, an empty query (`?` and nothing) is
-//! dropped, trailing dots of the host are dropped (but of a host that is nothing else). Where one of the last two changed the URL, the record
-//! keeps the fetch URL, because the key no longer gives it back.
+//! # Rules
+//! Equal keys of different URLs come only from the [`Rules`], each with a name and a switch ([`RuleOptions`] lists them in
+//! their order). By default only those are on that cannot change the resource, or drop what is known to be noise. Where a
+//! rule changed the URL, the record keeps the fetch URL, because the key no longer gives it back. A data directory records
+//! the rules it was made under ([`RULES_VERSION`], the options, a checksum of the built-in tables), and is not opened under
+//! others.
+//!
+//! # Whose conventions
+//! | | |
+//! |---|---|
+//! | WHATWG URL | the fetch URL, entirely; the key before any rule |
+//! | RFC 3986 section 6.2.2 | entirely, by `fold_percent_encoding` (dots and case of the host are WHATWG's, too) |
+//! | SURT (Internet Archive) | the order of the host, without a comma at its end; scheme, port and userinfo stand after `)`; what its programs fold by default (`www`, order of the query, `/` at the end, …) has switches here |
+//! | crawler-commons, Nutch (basic) | with `fold_slashes`, `sort_query` and `drop_userinfo`; but `[` and `]` are reserved and stay, a stray `%` is not written `%25`, `ß` is no `ss` (IDNA 2008), and without a scheme it is no URL |
+//! | Nutch (regex) | with `fold_slashes` and `drop_index_pages`; but nothing is taken out of fragments, and empty parameters stay |
+//! | w3lib, scrapy | with `sort_query`, by name only; but no `=` is added to a parameter and no empty one is dropped |
+//!
+//! # Where is …
+//! | | |
+//! |---|---|
+//! | `rules` | the order of the rules, and explaining what they did |
+//! | `options` | their switches |
+//! | `parts`, `key` | what a URL is taken apart into, and the key made of it |
+//! | `path`, `query`, `escapes`, `parameters` | what single rules do, and the tables they know by heart |
 
 use std::ops::Range;
 
-use url::{Host, Url};
+mod escapes;
+mod key;
+mod options;
+mod parameters;
+mod parts;
+mod path;
+mod query;
+mod rules;
+#[cfg(test)]
+mod tests;
 
-/// Version of the rules above; written into the data directory, since stored keys depend on it.
-pub const RULES_VERSION: u32 = 1;
+pub(crate) use key::{host_name, host_of_key, url_of_key};
+pub use options::{Rewrite, RewriteError, RuleOptions};
+pub(crate) use parameters::tables_checksum;
+pub use rules::{Explained, Rules, Step};
+
+/// Version of the grammar above and of what the rules do; written into the data directory, since stored keys depend on it.
+pub const RULES_VERSION: u32 = 2;
 
 /// The public-suffix list in use, by the version of the crate that compiles it in: it decides partitions.
 pub const PUBLIC_SUFFIX_LIST: &str = "psl 2.1.247";
@@ -58,61 +95,17 @@ pub struct Canonical {
     url: Box<str>,
     key: Box<str>,
     host: Range<u32>,
-    rewritten: bool,
+    is_rewritten: bool,
 }
 
 impl Canonical {
-    /// Parses an absolute URL.
+    /// Makes an absolute URL canonical under the **default** rules. (Those of a crawl are
+    /// [`Frontier::rules`](crate::Frontier::rules).)
     ///
     /// # Errors
     /// [`UrlError`] when it cannot be crawled.
     pub fn parse(input: &str) -> Result<Self, UrlError> {
-        Self::from_url(Url::parse(input)?)
-    }
-
-    /// Makes one of a parsed URL.
-    ///
-    /// # Errors
-    /// [`UrlError::Scheme`] and [`UrlError::TooLong`].
-    pub fn from_url(mut url: Url) -> Result<Self, UrlError> {
-        let default_scheme = match url.scheme() {
-            "https" => true,
-            "http" => false,
-            _ => return Err(UrlError::Scheme),
-        };
-        url.set_fragment(None);
-        if url.as_str().len() > MAX_URL_BYTES {
-            return Err(UrlError::TooLong);
-        }
-        let mut key = String::with_capacity(url.as_str().len());
-        let mut rewritten = push_host(&mut key, &url)?;
-        key.push(')');
-        if !default_scheme {
-            key.push_str("http");
-        }
-        if let Some(port) = url.port() {
-            key.push(':');
-            key.push_str(&port.to_string());
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            key.push('@');
-            key.push_str(url.username());
-            if let Some(password) = url.password() {
-                key.push(':');
-                key.push_str(password);
-            }
-        }
-        key.push_str(url.path());
-        match url.query() {
-            Some("") => rewritten = true,
-            Some(query) => {
-                key.push('?');
-                key.push_str(query);
-            }
-            None => {}
-        }
-        let host = host_range(&url);
-        Ok(Self { url: String::from(url).into(), key: key.into(), host, rewritten })
+        rules::default_rules().parse(input)
     }
 
     /// The fetch URL: WHATWG serialisation without fragment.
@@ -138,95 +131,18 @@ impl Canonical {
 
     /// The fetch URL where the key does not give it back, else `None`.
     pub(crate) fn alternate(&self) -> Option<&str> {
-        self.rewritten.then_some(&*self.url)
+        self.is_rewritten.then_some(&*self.url)
     }
-}
-
-/// The part of a key that names the host: the unit of politeness (host without port).
-pub(crate) fn host_of_key(key: &str) -> &str {
-    key.split_once(')').map_or(key, |(host, _)| host)
 }
 
 /// The registrable domain of a host name; the host itself (without trailing dots) where there is none.
 pub fn registrable_domain(host: &str) -> &str {
     let host = without_trailing_dots(host);
-    if host.starts_with('[') || host.ends_with(|c: char| c.is_ascii_digit()) {
+    // An address, or nothing but dots.
+    if host.starts_with('[') || host.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
         return host;
     }
     psl::domain_str(host).unwrap_or(host)
-}
-
-/// The URL that a key stands for, where no rule rewrote it (else the record keeps the alternate).
-pub(crate) fn url_of_key(key: &str) -> String {
-    let (host, rest) = key.split_once(')').unwrap_or((key, "/"));
-    let (scheme, rest) = match rest.strip_prefix("http") {
-        Some(rest) => ("http", rest),
-        None => ("https", rest),
-    };
-    let path = rest.find('/').unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(path);
-    let (port, userinfo) = authority.split_once('@').map_or((authority, None), |(port, user)| (port, Some(user)));
-    let mut url = String::with_capacity(key.len() + 12);
-    url.push_str(scheme);
-    url.push_str("://");
-    if let Some(userinfo) = userinfo {
-        url.push_str(userinfo);
-        url.push('@');
-    }
-    push_host_of_key(&mut url, host);
-    url.push_str(port);
-    url.push_str(path);
-    url
-}
-
-/// Host name (as in a URL) of a key's host part.
-pub(crate) fn host_name(host_key: &str) -> String {
-    let mut name = String::with_capacity(host_key.len());
-    push_host_of_key(&mut name, host_key);
-    name
-}
-
-fn push_host_of_key(out: &mut String, host: &str) {
-    if host.starts_with('[') || host.contains('.') {
-        out.push_str(host);
-        return;
-    }
-    for (i, label) in host.rsplit(',').enumerate() {
-        if i > 0 {
-            out.push('.');
-        }
-        if label.contains('%') {
-            out.push_str(&label.replace("%2C", ",").replace("%29", ")"));
-        } else {
-            out.push_str(label);
-        }
-    }
-}
-
-/// Appends the host in key order; true if a trailing dot was folded.
-fn push_host(key: &mut String, url: &Url) -> Result<bool, UrlError> {
-    let domain = match url.host() {
-        Some(Host::Domain(domain)) => domain,
-        Some(address) => {
-            key.push_str(&address.to_string());
-            return Ok(false);
-        }
-        None => return Err(UrlError::Invalid(url::ParseError::EmptyHost)),
-    };
-    let stem = without_trailing_dots(domain);
-    let folded = stem.len() < domain.len();
-    let domain = stem;
-    for (i, label) in domain.rsplit('.').enumerate() {
-        if i > 0 {
-            key.push(',');
-        }
-        if label.contains([',', ')']) {
-            key.push_str(&label.replace(',', "%2C").replace(')', "%29"));
-        } else {
-            key.push_str(label);
-        }
-    }
-    Ok(folded)
 }
 
 /// `example.com.` names the same host as `example.com`; a host of nothing but dots stays as it is.
@@ -234,100 +150,5 @@ fn without_trailing_dots(host: &str) -> &str {
     match host.trim_end_matches('.') {
         "" => host,
         stem => stem,
-    }
-}
-
-fn host_range(url: &Url) -> Range<u32> {
-    let text = url.as_str();
-    let host = url.host_str().unwrap_or_default();
-    // `host_str` borrows from the serialisation, so the distance of the two pointers is the offset.
-    let start = (host.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
-    if start > text.len() {
-        return 0..0;
-    }
-    start as u32..(start + host.len()) as u32
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn keys_follow_the_grammar() {
-        for (url, key) in [
-            ("https://www.example.com/path?query#frag", "com,example,www)/path?query"),
-            ("http://www.example.com", "com,example,www)http/"),
-            ("http://www.example.com:80/a", "com,example,www)http/a"),
-            ("http://www.example.com:8080/a", "com,example,www)http:8080/a"),
-            ("https://user:pw@example.com:1/", "com,example):1@user:pw/"),
-            ("https://user@example.com/", "com,example)@user/"),
-            ("http://127.0.0.1:8180/x", "127.0.0.1)http:8180/x"),
-            ("https://[2001:db8::1]/", "[2001:db8::1])/"),
-            ("https://example.com./a", "com,example)/a"),
-            ("https://example.com/a?", "com,example)/a"),
-            ("https://a,b.example.com/", "com,example,a%2Cb)/"),
-            ("https://a)b.example.com/", "com,example,a%29b)/"),
-            ("https://EXAMPLE.com/%7Ea/./b/../c", "com,example)/%7Ea/c"),
-            ("https://bücher.example/", "example,xn--bcher-kva)/"),
-            ("https://example.com../a", "com,example)/a"),
-            ("https://./a", ",)/a"),
-        ] {
-            assert_eq!(Canonical::parse(url).map(|c| c.key().to_owned()), Ok(key.to_owned()), "{url}");
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_crawled_is_named() {
-        assert_eq!(Canonical::parse("mailto:a@example.com"), Err(UrlError::Scheme));
-        assert_eq!(Canonical::parse("ftp://example.com/"), Err(UrlError::Scheme));
-        assert!(matches!(Canonical::parse("https://"), Err(UrlError::Invalid(_))));
-        let long = format!("https://example.com/{}", "a".repeat(MAX_URL_BYTES));
-        assert_eq!(Canonical::parse(&long), Err(UrlError::TooLong));
-    }
-
-    #[test]
-    fn the_host_and_its_domain() {
-        for (url, host, domain) in [
-            ("https://www.example.co.uk:8/", "www.example.co.uk", "example.co.uk"),
-            ("https://me.github.io/", "me.github.io", "me.github.io"),
-            ("http://u:p@127.0.0.1:80/", "127.0.0.1", "127.0.0.1"),
-            ("http://[::1]/", "[::1]", "[::1]"),
-            ("http://localhost/", "localhost", "localhost"),
-            ("http://example.com./", "example.com.", "example.com"),
-        ] {
-            let one = Canonical::parse(url).expect("a valid URL");
-            assert_eq!((one.host(), one.registrable_domain()), (host, domain), "{url}");
-        }
-    }
-
-    #[test]
-    fn only_a_rewritten_url_needs_its_alternate() {
-        for (url, needs) in [("https://e.com/a", false), ("https://e.com/a?", true), ("https://e.com./a", true)] {
-            let one = Canonical::parse(url).expect("a valid URL");
-            assert_eq!(one.alternate(), needs.then_some(url));
-        }
-    }
-
-    fn urls() -> impl Strategy<Value = String> {
-        let host =
-            prop_oneof!["[a-z,)]{1,6}(\\.[a-z0-9-]{1,5}){0,3}\\.?", Just("10.0.0.1".into()), Just("[::1]".into())];
-        ("https?", "([a-z@:/%2]{1,4}(:[a-z@:%]{0,3})?@)?", host, "(:[0-9]{1,4})?", "[ -~]{0,20}")
-            .prop_map(|(scheme, user, host, port, rest)| format!("{scheme}://{user}{host}{port}/{rest}"))
-    }
-
-    proptest! {
-        #[test]
-        fn a_key_gives_its_url_back(input in urls()) {
-            if let Ok(one) = Canonical::parse(&input) {
-                if one.alternate().is_none() {
-                    prop_assert_eq!(url_of_key(one.key()), one.url());
-                }
-                let again = Canonical::parse(&url_of_key(one.key())).expect("the key's URL is a URL");
-                prop_assert_eq!(again.key(), one.key());
-                prop_assert_eq!(host_name(host_of_key(one.key())), without_trailing_dots(one.host()));
-            }
-        }
     }
 }

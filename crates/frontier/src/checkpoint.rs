@@ -5,129 +5,197 @@
 //! So a crash at any instant leaves one whole set of files. What cannot be read in full is given up by name of reason:
 //! the partition then answers "maybe" and rebuilds its filter from the exact set.
 
-use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::time::SystemTime;
 
-use bloom::{Layer, ScalableFilter, Settings};
+use bloom::{AnyLayer, AnyScalable, Kind, Origin, Settings};
 
+use crate::disk;
 use crate::error::{Error, IoContext};
 use crate::journal::Sequence;
+use crate::options::FilterKind;
+use crate::steps::{Step, step};
 
 const MANIFEST: &str = "manifest";
-const MANIFEST_HEAD: &str = "crawld filter 1";
+const MANIFEST_HEAD: &str = "crawld filter 2";
 /// A manifest of more bytes than this is not one.
 const MANIFEST_LIMIT: u64 = 1 << 16;
 
 /// The filter files of one partition.
 pub(crate) struct Checkpoint {
     dir: PathBuf,
-    key_check: u64,
+    origin: Origin,
     /// Sealed layers that have a file.
-    sealed: Vec<(Arc<Layer>, String)>,
+    sealed: Vec<(AnyLayer, String)>,
+}
+
+/// What the files must be to be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Judge {
+    /// Of the kind and within the rate that are asked for.
+    BySettings,
+    /// Of any kind and rate: for questions.
+    AsItIs,
+}
+
+/// What a manifest says.
+struct Manifest {
+    kind: Kind,
+    covered: Sequence,
+    names: Vec<String>,
 }
 
 /// A filter read from its files.
 pub(crate) struct Restored {
-    pub(crate) filter: ScalableFilter,
+    pub(crate) filter: AnyScalable,
     pub(crate) covered: Sequence,
 }
 
 impl Checkpoint {
-    /// The files in `dir` (created when missing). `key_check` tells filters of another secret.
-    pub(crate) fn open(dir: &Path, key_check: u64) -> Result<Self, Error> {
-        fs::create_dir_all(dir).at(dir)?;
-        Ok(Self { dir: dir.to_owned(), key_check, sealed: Vec::new() })
-    }
-
-    /// The sequence that the files on disk cover, if there are any that say so.
-    pub(crate) fn covered(&self) -> Option<Sequence> {
-        let text = read_bounded(&self.dir.join(MANIFEST), MANIFEST_LIMIT).ok()?;
-        parse_manifest(&text).map(|(covered, _)| covered)
+    /// The files in `dir`. `origin` tells filters of another secret or other rules.
+    pub(crate) fn open(dir: &Path, origin: Origin) -> Self {
+        Self { dir: dir.to_owned(), origin, sealed: Vec::new() }
     }
 
     /// Reads the filter. `Ok(None)` where none was ever written.
     ///
     /// # Errors
     /// Why the files cannot be used, naming the file.
-    pub(crate) fn read(&mut self, settings: Settings) -> Result<Option<Restored>, String> {
+    pub(crate) fn read(&mut self, kind: Kind, settings: Settings, judge: Judge) -> Result<Option<Restored>, String> {
         let manifest = self.dir.join(MANIFEST);
-        if !manifest.exists() {
+        if !disk::exists(&manifest) {
             return Ok(None);
         }
-        let text = read_bounded(&manifest, MANIFEST_LIMIT)?;
-        let (covered, names) = parse_manifest(&text).ok_or_else(|| format!("{}: damaged", manifest.display()))?;
-        let mut layers = Vec::new();
-        for name in &names {
-            let path = self.dir.join(name);
-            let bytes = fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-            let decoded = bloom::decode(&bytes, self.key_check).map_err(|e| format!("{}: {e}", path.display()))?;
-            layers.push(decoded.layer);
+        let Manifest { kind: found, covered, names } = self.manifest()?;
+        if judge == Judge::BySettings && found != kind {
+            return Err(format!("{}: of kind {}, not {}", manifest.display(), word_of(found), word_of(kind)));
         }
-        let filter =
-            ScalableFilter::from_layers(settings, layers).map_err(|e| format!("{}: {e}", self.dir.display()))?;
-        self.sealed = filter.sealed().iter().cloned().zip(names).collect();
+        let mut layers = Vec::new();
+        for (index, name) in (0..).zip(&names) {
+            layers.push(self.read_layer(found, index, name)?);
+        }
+        let settings = match judge {
+            Judge::BySettings => settings,
+            Judge::AsItIs => any_rate(&layers),
+        };
+        let filter = AnyScalable::from_layers(settings, layers).map_err(|e| format!("{}: {e}", self.dir.display()))?;
+        self.sealed = filter.sealed().into_iter().zip(names).collect();
         Ok(Some(Restored { filter, covered }))
     }
 
+    /// A layer that is what its name says: another one of the same filter, older or newer, lacks keys that this one has.
+    fn read_layer(&self, kind: Kind, index: u32, name: &str) -> Result<AnyLayer, String> {
+        let path = self.dir.join(name);
+        let bytes = disk::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let decoded = AnyLayer::decode(kind, &bytes, &self.origin).map_err(|e| format!("{}: {e}", path.display()))?;
+        let (layer, covered) = decoded;
+        if layer.facts().index != index || layer_name(covered, index) != name {
+            let found = layer_name(covered, layer.facts().index);
+            return Err(format!("{}: damaged: what is in it was written as {found}", path.display()));
+        }
+        Ok(layer)
+    }
+
+    /// That the files are whole: the sequence that they cover, and when they were written; `None` where there are none.
+    ///
+    /// # Errors
+    /// What is wrong with them, naming the file.
+    pub(crate) fn verify(&self) -> Result<Option<(Sequence, SystemTime)>, String> {
+        let path = self.dir.join(MANIFEST);
+        if !disk::exists(&path) {
+            return Ok(None);
+        }
+        let written = disk::modified(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let manifest = self.manifest()?;
+        for (index, name) in (0..).zip(&manifest.names) {
+            self.read_layer(manifest.kind, index, name)?;
+        }
+        Ok(Some((manifest.covered, written)))
+    }
+
+    fn manifest(&self) -> Result<Manifest, String> {
+        let path = self.dir.join(MANIFEST);
+        let bytes = disk::read_bounded(&path, MANIFEST_LIMIT).map_err(|e| format!("{}: {e}", path.display()))?;
+        let text = String::from_utf8(bytes).ok();
+        text.and_then(|text| parse_manifest(&text)).ok_or_else(|| format!("{}: damaged", path.display()))
+    }
+
+    /// Makes the files such as were never written, at once and for good: what they say they cover is not so.
+    pub(crate) fn discard(&mut self) -> Result<(), Error> {
+        let path = self.dir.join(MANIFEST);
+        disk::remove(&path).at(&path)?;
+        disk::sync_dir(&self.dir).at(&self.dir)?;
+        self.sealed.clear();
+        Ok(())
+    }
+
     /// Writes the filter as it was when all events up to `covered` were in it.
-    pub(crate) fn write(&mut self, filter: &ScalableFilter, covered: Sequence) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, filter: &AnyScalable, covered: Sequence) -> Result<(), Error> {
         let mut sealed = Vec::new();
         for layer in filter.sealed() {
-            let written = self.sealed.iter().find(|(known, _)| Arc::ptr_eq(known, layer));
+            let written = self.sealed.iter().find(|(known, _)| known.is_same(&layer));
             let name = match written {
                 Some((_, name)) => name.clone(),
-                None => self.write_layer(layer, covered)?,
+                None => self.write_layer(layer.facts().index, &layer.encode(&self.origin, covered), covered)?,
             };
-            sealed.push((Arc::clone(layer), name));
+            sealed.push((layer, name));
         }
-        let newest = self.write_layer(filter.newest(), covered)?;
+        let (index, newest) = filter.encode_newest(&self.origin, covered);
+        let newest = self.write_layer(index, &newest, covered)?;
         let names: Vec<&str> = sealed.iter().map(|(_, name)| &**name).chain([&*newest]).collect();
-        self.replace(MANIFEST, manifest(covered, &names).as_bytes())?;
+        self.replace(MANIFEST, manifest(filter.kind(), covered, &names).as_bytes())?;
         self.delete_all_but(&names)?;
         self.sealed = sealed;
         Ok(())
     }
 
-    fn write_layer(&self, layer: &Layer, covered: Sequence) -> Result<String, Error> {
-        let name = format!("{covered:020}-{:03}.layer", layer.index());
-        self.replace(&name, &bloom::encode(layer, self.key_check, covered))?;
+    fn write_layer(&self, index: u32, bytes: &[u8], covered: Sequence) -> Result<String, Error> {
+        let name = layer_name(covered, index);
+        self.replace(&name, bytes)?;
         Ok(name)
     }
 
     /// Temporary file, sync, rename, sync of the directory.
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let (path, temporary) = (self.dir.join(name), self.dir.join(format!("{name}.tmp")));
-        let mut file = File::create(&temporary).at(&temporary)?;
-        file.write_all(bytes).and_then(|()| file.sync_all()).at(&temporary)?;
-        fs::rename(&temporary, &path).at(&path)?;
-        File::open(&self.dir).and_then(|d| d.sync_all()).at(&self.dir)
+        let mut file = disk::create(&temporary, 0o666).at(&temporary)?;
+        file.append(bytes).and_then(|()| file.sync()).at(&temporary)?;
+        step(if name == MANIFEST { Step::ManifestWritten } else { Step::LayerWritten });
+        disk::rename(&temporary, &path).at(&path)?;
+        step(if name == MANIFEST { Step::ManifestNamed } else { Step::LayerNamed });
+        disk::sync_dir(&self.dir).at(&self.dir)
     }
 
     fn delete_all_but(&self, names: &[&str]) -> Result<(), Error> {
-        for entry in fs::read_dir(&self.dir).at(&self.dir)? {
-            let path = entry.at(&self.dir)?.path();
+        for path in disk::list(&self.dir).at(&self.dir)? {
             let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
             if name != MANIFEST && !names.contains(&name) {
-                fs::remove_file(&path).at(&path)?;
+                disk::remove(&path).at(&path)?;
+                step(Step::LayerRemoved);
             }
         }
         Ok(())
     }
 }
 
-fn read_bounded(path: &Path, limit: u64) -> Result<String, String> {
-    let length = fs::metadata(path).map_err(|e| format!("{}: {e}", path.display()))?.len();
-    if length > limit {
-        return Err(format!("{}: damaged ({length} bytes)", path.display()));
-    }
-    fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+/// Says what a layer's file must hold.
+fn layer_name(covered: Sequence, index: u32) -> String {
+    format!("{covered:020}-{index:03}.layer")
 }
 
-/// Head, covered sequence, a line for each layer (oldest first), and a checksum of all that.
-fn manifest(covered: Sequence, names: &[&str]) -> String {
-    let mut text = format!("{MANIFEST_HEAD}\ncovered {covered}\n");
+/// Settings within which any layers are: those that take the memory that these take, at any rate.
+fn any_rate(layers: &[AnyLayer]) -> Settings {
+    let bytes = layers.iter().map(|layer| layer.facts().bits / 8).sum::<u64>().max(bloom::scalable::LEAST_BYTES);
+    Settings { false_positive_rate: 0.999, initial_capacity: 1, growth_factor: 2.0, max_bytes: Some(bytes) }
+}
+
+fn word_of(kind: Kind) -> &'static str {
+    FilterKind::of(kind).map_or("unknown", FilterKind::name)
+}
+
+/// Head, kind, covered sequence, a line for each layer (oldest first), and a checksum of all that.
+fn manifest(kind: Kind, covered: Sequence, names: &[&str]) -> String {
+    let mut text = format!("{MANIFEST_HEAD}\nkind {}\ncovered {covered}\n", word_of(kind));
     for name in names {
         text.push_str(&format!("layer {name}\n"));
     }
@@ -136,7 +204,7 @@ fn manifest(covered: Sequence, names: &[&str]) -> String {
     text
 }
 
-fn parse_manifest(text: &str) -> Option<(Sequence, Vec<String>)> {
+fn parse_manifest(text: &str) -> Option<Manifest> {
     let body_end = text.rfind("crc32 ")?;
     let (body, checksum) = text.split_at(body_end);
     if checksum != format!("crc32 {:08x}\n", crc32fast::hash(body.as_bytes())) {
@@ -146,85 +214,13 @@ fn parse_manifest(text: &str) -> Option<(Sequence, Vec<String>)> {
     if lines.next()? != MANIFEST_HEAD {
         return None;
     }
+    let word = lines.next()?.strip_prefix("kind ")?;
+    let kind = FilterKind::ALL.into_iter().find(|kind| kind.name() == word)?.layers();
     let covered = lines.next()?.strip_prefix("covered ")?.parse().ok()?;
     let names = lines.map(|line| line.strip_prefix("layer ").map(str::to_owned)).collect::<Option<Vec<_>>>()?;
     // Names are of files in this directory, whatever the manifest says.
-    names.iter().all(|name| !name.contains('/')).then_some((covered, names))
+    names.iter().all(|name| !name.contains('/')).then_some(Manifest { kind, covered, names })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SETTINGS: Settings = Settings { false_positive_rate: 0.01, initial_capacity: 100, growth_factor: 2.0 };
-
-    fn filter(items: u128) -> ScalableFilter {
-        let mut filter = ScalableFilter::new(SETTINGS).expect("settings are possible");
-        (0..items).for_each(|i| filter.insert(fingerprint(i)));
-        filter
-    }
-
-    /// Spread over all bits, as a hash would.
-    fn fingerprint(i: u128) -> u128 {
-        (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
-    }
-
-    fn checkpoint(dir: &Path) -> Checkpoint {
-        Checkpoint::open(dir, 7).expect("opens")
-    }
-
-    #[test]
-    fn a_filter_comes_back_with_what_it_covers_and_sealed_layers_are_written_once() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let mut files = checkpoint(dir.path());
-        let mut filter = filter(250);
-        files.write(&filter, 5).expect("writes");
-        let first_layer = dir.path().join(format!("{:020}-000.layer", 5));
-        let written = fs::metadata(&first_layer).and_then(|m| m.modified()).expect("is there");
-        (250..900).for_each(|i| filter.insert(fingerprint(i)));
-        files.write(&filter, 9).expect("writes");
-        assert_eq!(fs::metadata(&first_layer).and_then(|m| m.modified()).expect("is there"), written);
-
-        let restored = checkpoint(dir.path()).read(SETTINGS).expect("reads").expect("is there");
-        assert_eq!(restored.covered, 9);
-        assert!((0..900).all(|i| restored.filter.contains(fingerprint(i))), "absent means absent");
-        let layers = restored.filter.layer_count();
-        assert_eq!(fs::read_dir(dir.path()).expect("lists").count(), layers + 1, "no file is left over");
-    }
-
-    #[test]
-    fn a_directory_without_filter_is_not_an_error() {
-        let dir = tempfile::tempdir().expect("a directory");
-        assert!(checkpoint(dir.path()).read(SETTINGS).expect("reads").is_none());
-    }
-
-    #[test]
-    fn what_is_damaged_foreign_or_missing_is_given_up_by_name() {
-        type Damage = fn(&Path);
-        let damage: [(&str, Damage); 4] = [
-            ("manifest", |dir| fs::write(dir.join(MANIFEST), "crawld filter 1\n").expect("writes")),
-            ("layer", |dir| {
-                let path = layer(dir);
-                let mut bytes = fs::read(&path).expect("reads");
-                let middle = bytes.len() / 2;
-                bytes[middle] ^= 1;
-                fs::write(path, bytes).expect("writes");
-            }),
-            ("layer", |dir| fs::remove_file(layer(dir)).expect("removes")),
-            ("layer", |dir| {
-                Checkpoint::open(dir, 8).expect("opens").write(&filter(250), 5).expect("writes");
-            }),
-        ];
-        for (named, damage) in damage {
-            let dir = tempfile::tempdir().expect("a directory");
-            checkpoint(dir.path()).write(&filter(250), 5).expect("writes");
-            damage(dir.path());
-            let reason = checkpoint(dir.path()).read(SETTINGS).err().expect("is given up");
-            assert!(reason.contains(named), "{reason}");
-        }
-    }
-
-    fn layer(dir: &Path) -> PathBuf {
-        dir.join(format!("{:020}-000.layer", 5))
-    }
-}
+mod tests;

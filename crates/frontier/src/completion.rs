@@ -1,10 +1,15 @@
 //! How the crawler ends a lease: what became of the URL, how its host behaved, and what follows from both: a retry or an
 //! end, the host's next slot and back-off, the differences of the books.
 
+use std::collections::BTreeMap;
+
 use crate::Millis;
+use crate::block_reason::BlockReason;
 use crate::books::Books;
+use crate::growth;
 use crate::host::Politeness;
 use crate::record::{HostState, State};
+use crate::recrawl::Visit;
 
 /// What became of a leased URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,12 +19,12 @@ pub enum Outcome {
         /// HTTP status.
         status: u16,
     },
-    /// A response that asks to come again (429, 503). Retried up to `max_attempts`, after that final with this status.
+    /// A response that asks to come again (429, 503). Retried up to the limit, after that final with this status.
     TryAgain {
         /// HTTP status.
         status: u16,
     },
-    /// No response. Retried up to `max_attempts` if `transient`, else failed.
+    /// No response. Retried up to the limit if `transient`, else failed.
     Failed {
         /// Negative code of the failure.
         code: i16,
@@ -38,7 +43,7 @@ pub enum Outcome {
 /// How a host behaved; decides when it may be asked again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostReport {
-    /// When the last response ended (or failed).
+    /// When the last response ended (or failed); for [`Health::NotAsked`], before when it is not to be asked.
     pub ended: Millis,
     /// The host's full delay between the end of a response and the next request, in milliseconds.
     pub delay_ms: u64,
@@ -52,9 +57,21 @@ pub enum Health {
     /// It answered: the back-off goes one step down.
     Answered,
     /// It did not answer, or with an error that asks for rest: back off exponentially.
-    Failing,
+    Failing(BlockReason),
     /// It named a time (Retry-After), in milliseconds from `ended`. Capped like the back-off.
-    RetryAfter(u64),
+    RetryAfter(BlockReason, u64),
+    /// It was not asked, and says nothing of itself.
+    NotAsked,
+}
+
+impl Health {
+    /// Why the host is to be left alone, if it is.
+    pub fn reason(&self) -> Option<BlockReason> {
+        match self {
+            Self::Failing(reason) | Self::RetryAfter(reason, _) => Some(*reason),
+            Self::Answered | Self::NotAsked => None,
+        }
+    }
 }
 
 /// Requests made under a lease, for the books.
@@ -77,6 +94,8 @@ pub struct Completion<'a> {
     pub host: Option<HostReport>,
     /// Requests made.
     pub tally: Tally,
+    /// What it brought for the next visit; the default is nothing.
+    pub visit: Visit<'a>,
     /// URLs found, whatever their partitions; their referrer is the leased URL.
     pub found: &'a crate::Found,
 }
@@ -92,10 +111,29 @@ pub struct Completed {
     pub requeued: bool,
 }
 
+/// How often a URL is tried: in all, and where the last attempt failed for a reason that has a limit of its own.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    any: u8,
+    by_reason: BTreeMap<BlockReason, u8>,
+}
+
+impl Attempts {
+    /// At least one each.
+    pub(crate) fn new(any: u8, by_reason: &BTreeMap<BlockReason, u8>) -> Self {
+        Self { any: any.max(1), by_reason: by_reason.iter().map(|(reason, most)| (*reason, (*most).max(1))).collect() }
+    }
+
+    fn limit(&self, host: Option<&HostReport>) -> u8 {
+        let reason = host.and_then(|report| report.health.reason());
+        reason.and_then(|reason| self.by_reason.get(&reason)).copied().unwrap_or(self.any)
+    }
+}
+
 /// State and status after an outcome: the one place that decides to retry.
-pub(crate) fn end_of(outcome: &Outcome, attempts: u8, max_attempts: u8) -> (State, i16) {
-    let again = attempts + 1 < max_attempts;
-    match *outcome {
+pub(crate) fn end_of(completion: &Completion<'_>, attempts: u8, most: &Attempts) -> (State, i16) {
+    let again = attempts.saturating_add(1) < most.limit(completion.host.as_ref());
+    match completion.outcome {
         Outcome::Fetched { status } => (State::Fetched, status as i16),
         Outcome::TryAgain { status } if again => (State::Queued, status as i16),
         Outcome::TryAgain { status } => (State::Fetched, status as i16),
@@ -107,38 +145,63 @@ pub(crate) fn end_of(outcome: &Outcome, attempts: u8, max_attempts: u8) -> (Stat
 }
 
 /// The host after a request: its next slot, its back-off up after a failure, one step down after an answer.
+///
+/// While failures are not made good, the delay between answers is doubled for each, so that a host that has just come to
+/// itself is not met with full speed. An answer, however fast, never makes a delay shorter than the report's.
 pub(crate) fn after(before: &HostState, report: &HostReport, politeness: &Politeness) -> HostState {
     let mut host = *before;
+    if report.health == Health::NotAsked {
+        host.next_slot = host.next_slot.max(report.ended);
+        return host;
+    }
     host.delay_ms = report.delay_ms;
-    host.next_slot = host.next_slot.max(report.ended + report.delay_ms);
-    let wait = match report.health {
-        Health::Answered => {
+    let (reason, wait) = match report.health {
+        Health::Failing(reason) => (reason, doubled(politeness.retry_delay_ms, host.failures)),
+        Health::RetryAfter(reason, ms) => (reason, ms),
+        Health::Answered | Health::NotAsked => {
             host.failures = host.failures.saturating_sub(1);
+            let slowed = doubled(report.delay_ms, host.failures).min(politeness.retry_delay_ms);
+            host.next_slot = host.next_slot.max(report.ended + report.delay_ms.max(slowed));
+            host.blocked_by = host.blocked_by.filter(|_| host.blocked_until > report.ended);
+            growth::slow(&mut host, report.ended, report.delay_ms, &politeness.guard);
             return host;
         }
-        Health::Failing => {
-            let doublings = u32::from(host.failures).min(20);
-            politeness.retry_delay_ms.saturating_mul(1 << doublings)
-        }
-        Health::RetryAfter(ms) => ms,
     };
-    host.failures = host.failures.saturating_add(1);
+    host.next_slot = host.next_slot.max(report.ended + report.delay_ms);
+    growth::slow(&mut host, report.ended, report.delay_ms, &politeness.guard);
+    // Beyond the cap a further failure changes nothing but the way back.
+    if doubled(politeness.retry_delay_ms, host.failures) <= politeness.max_retry_delay_ms {
+        host.failures = host.failures.saturating_add(1);
+    }
     host.blocked_until = host.blocked_until.max(report.ended + wait.min(politeness.max_retry_delay_ms));
+    host.blocked_by = Some(reason);
     host
 }
 
-pub(crate) fn outcome_books(end: State) -> Books {
+fn doubled(ms: u64, times: u16) -> u64 {
+    ms.saturating_mul(1 << times.min(20))
+}
+
+/// What a URL that goes from one state to another changes in the books.
+pub(crate) fn state_books(before: State, after: State) -> Books {
     let mut books = Books::default();
-    let state = match end {
-        State::Queued => return books,
+    *count_of(&mut books, before) -= 1;
+    *count_of(&mut books, after) += 1;
+    books
+}
+
+/// The counter of the URLs in this state.
+pub(crate) fn count_of(books: &mut Books, state: State) -> &mut i64 {
+    match state {
+        State::Queued => &mut books.queued,
         State::Fetched => &mut books.fetched,
         State::Failed => &mut books.failed,
         State::RobotsDenied => &mut books.robots_denied,
         State::Excluded => &mut books.excluded,
-    };
-    *state = 1;
-    books.queued = -1;
-    books
+        State::Forgotten => &mut books.forgotten,
+        State::ImportedSeen => &mut books.imported_seen,
+        State::Parked => &mut books.parked,
+    }
 }
 
 pub(crate) fn tally_books(tally: &Tally) -> Books {

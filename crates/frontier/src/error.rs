@@ -27,7 +27,7 @@ pub enum Error {
     },
     /// A file holds what no version of this program writes, or lost what was synced. Do not go on with it: restore the
     /// directory from a copy.
-    #[error("{}: damaged: {what}", path.display())]
+    #[error("{}: damaged: {what}; restore the data directory from a copy, or begin anew from an export", path.display())]
     Corrupt {
         /// The file or directory.
         path: PathBuf,

@@ -5,8 +5,26 @@
 
 use crate::Millis;
 use crate::books::Books;
-use crate::record::{HostState, Record};
+use crate::found::Priority;
+use crate::record::{HostState, Record, State};
+use crate::robots::RobotsMemory;
+use crate::store::StoredRecord;
 use crate::wire::{Reader, WireError, Writer};
+
+/// The byte of [`Event::Imported`].
+const IMPORTED: u8 = 6;
+/// The byte of [`Event::Released`].
+const RELEASED: u8 = 17;
+/// The byte of [`Event::Lowered`].
+const LOWERED: u8 = 18;
+/// The byte of [`Event::Advanced`].
+const ADVANCED: u8 = 19;
+/// The byte of [`Event::Revisit`].
+const REVISIT: u8 = 20;
+/// The byte of [`Event::Hinted`].
+const HINTED: u8 = 21;
+/// The byte of [`Event::Robots`].
+const ROBOTS: u8 = 22;
 
 /// One partition's part of a frame. All values are absolute, except the differences of the books.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +37,23 @@ pub(crate) enum Event<'a> {
     Completed { change: Change<'a>, host: Option<HostState>, books: Books },
     /// A host was asked (for its robots.txt) without a URL being done.
     Host { host: &'a str, state: HostState, books: Books },
+    /// URLs that are not known any more, each as it was.
+    Forgotten { changes: Vec<Change<'a>>, books: Books },
+    /// Parked URLs that go to the end of their hosts' queues, each as it is then.
+    Released { changes: Vec<Change<'a>>, books: Books },
+    /// URLs not finished that were found nearer to a seed, each as it is then.
+    Lowered { changes: Vec<Change<'a>>, books: Books },
+    /// Hosts and URLs that an import brought, none of the URLs known before; the queued ones go to the end of their
+    /// hosts' queues. `revived`: those of them that the filter said maybe to because they had been forgotten.
+    Imported { hosts: Vec<(&'a str, HostState)>, urls: Vec<Change<'a>>, revived: u64, books: Books },
+    /// URLs of which an import knows more than was known here: the state in which each was, and what it is then.
+    Advanced { changes: Vec<(State, Change<'a>)>, books: Books },
+    /// Fetched pages that are due again and go to the end of their hosts' queues, each as it is then.
+    Revisit { changes: Vec<Change<'a>>, books: Books },
+    /// URLs with another interval, and so another due time, each as it is then: fetched ones, and new ones in memory.
+    Hinted { changes: Vec<Change<'a>>, books: Books },
+    /// What an origin's robots.txt says. `origin`: as `robots::name` writes it.
+    Robots { origin: &'a str, memory: RobotsMemory },
 }
 
 /// A URL that was never seen before.
@@ -28,6 +63,9 @@ pub(crate) struct NewUrl<'a> {
     /// The fetch URL where the key does not give it back.
     pub(crate) alternate: Option<&'a str>,
     pub(crate) depth: u16,
+    pub(crate) priority: Priority,
+    /// Held back by a budget.
+    pub(crate) parked: bool,
 }
 
 /// The new record of a URL that is known.
@@ -37,6 +75,16 @@ pub(crate) struct Change<'a> {
     pub(crate) alternate: Option<&'a str>,
     pub(crate) referrer: Option<&'a str>,
     pub(crate) record: Record,
+    /// What is remembered of the last visit, as [`Trace`](crate::trace::Trace) writes it.
+    pub(crate) trace: Option<&'a str>,
+}
+
+impl<'a> Change<'a> {
+    /// That a URL is what its record says. Where it was found stands in its queue only.
+    pub(crate) fn of(key: &'a str, stored: &'a StoredRecord) -> Self {
+        let StoredRecord { record, alternate, trace } = stored;
+        Self { key, alternate: alternate.as_deref(), referrer: None, record: *record, trace: trace.as_deref() }
+    }
 }
 
 fn encode_part(out: &mut Writer, partition: u16, event: &Event<'_>) {
@@ -51,7 +99,9 @@ fn encode_part(out: &mut Writer, partition: u16, event: &Event<'_>) {
             for url in urls {
                 out.text(url.key);
                 out.optional_text(url.alternate);
-                out.varint(u64::from(url.depth));
+                // One byte for the first eight depths.
+                let class = u64::from(url.priority.class());
+                out.varint(u64::from(url.depth) << 4 | class << 1 | u64::from(url.parked));
             }
         }
         Event::Leased(change) => {
@@ -73,6 +123,50 @@ fn encode_part(out: &mut Writer, partition: u16, event: &Event<'_>) {
             state.encode(out);
             books.encode(out);
         }
+        Event::Forgotten { changes, books } => encode_changes(out, 5, changes, books),
+        Event::Released { changes, books } => encode_changes(out, RELEASED, changes, books),
+        Event::Lowered { changes, books } => encode_changes(out, LOWERED, changes, books),
+        Event::Imported { hosts, urls, revived, books } => {
+            out.byte(IMPORTED);
+            books.encode(out);
+            out.varint(*revived);
+            encode_hosts(out, hosts);
+            out.varint(urls.len() as u64);
+            urls.iter().for_each(|change| encode_change(out, change));
+        }
+        Event::Advanced { changes, books } => encode_advanced(out, changes, books),
+        Event::Revisit { changes, books } => encode_changes(out, REVISIT, changes, books),
+        Event::Hinted { changes, books } => encode_changes(out, HINTED, changes, books),
+        Event::Robots { origin, memory } => {
+            out.byte(ROBOTS);
+            out.text(origin);
+            memory.encode(out);
+        }
+    }
+}
+
+fn encode_changes(out: &mut Writer, kind: u8, changes: &[Change<'_>], books: &Books) {
+    out.byte(kind);
+    books.encode(out);
+    out.varint(changes.len() as u64);
+    changes.iter().for_each(|change| encode_change(out, change));
+}
+
+fn encode_hosts(out: &mut Writer, hosts: &[(&str, HostState)]) {
+    out.varint(hosts.len() as u64);
+    for (host, state) in hosts {
+        out.text(host);
+        state.encode(out);
+    }
+}
+
+fn encode_advanced(out: &mut Writer, changes: &[(State, Change<'_>)], books: &Books) {
+    out.byte(ADVANCED);
+    books.encode(out);
+    out.varint(changes.len() as u64);
+    for (before, change) in changes {
+        out.byte(*before as u8);
+        encode_change(out, change);
     }
 }
 
@@ -102,6 +196,28 @@ pub(crate) fn decode_parts(frame: &[u8]) -> Result<Vec<(u16, Event<'_>)>, WireEr
                 state: HostState::decode(&mut input)?,
                 books: Books::decode(&mut input)?,
             },
+            5 => {
+                let (books, changes) = (Books::decode(&mut input)?, decode_many(&mut input, decode_change)?);
+                Event::Forgotten { changes, books }
+            }
+            IMPORTED => decode_imported(&mut input)?,
+            RELEASED => {
+                let (books, changes) = (Books::decode(&mut input)?, decode_many(&mut input, decode_change)?);
+                Event::Released { changes, books }
+            }
+            LOWERED => {
+                let (books, changes) = (Books::decode(&mut input)?, decode_many(&mut input, decode_change)?);
+                Event::Lowered { changes, books }
+            }
+            ADVANCED => {
+                let (books, changes) = (Books::decode(&mut input)?, decode_many(&mut input, decode_advanced)?);
+                Event::Advanced { changes, books }
+            }
+            kind @ (REVISIT | HINTED) => {
+                let (books, changes) = (Books::decode(&mut input)?, decode_many(&mut input, decode_change)?);
+                if kind == REVISIT { Event::Revisit { changes, books } } else { Event::Hinted { changes, books } }
+            }
+            ROBOTS => Event::Robots { origin: input.text()?, memory: RobotsMemory::decode(&mut input)? },
             _ => return Err(WireError("unknown event")),
         };
         parts.push((partition, event));
@@ -116,9 +232,36 @@ fn decode_found<'a>(input: &mut Reader<'a>) -> Result<Event<'a>, WireError> {
     let count = input.varint()?;
     let mut urls = Vec::new();
     for _ in 0..count {
-        urls.push(NewUrl { key: input.text()?, alternate: input.optional_text()?, depth: input.narrow()? });
+        let (key, alternate) = (input.text()?, input.optional_text()?);
+        let packed: u32 = input.narrow()?;
+        let depth = u16::try_from(packed >> 4).map_err(|_| WireError("depth out of range"))?;
+        let priority = Priority::new(u64::from(packed >> 1 & 7));
+        urls.push(NewUrl { key, alternate, depth, priority, parked: packed & 1 == 1 });
     }
     Ok(Event::Found { at, referrer, urls, books })
+}
+
+fn decode_imported<'a>(input: &mut Reader<'a>) -> Result<Event<'a>, WireError> {
+    let (books, revived) = (Books::decode(input)?, input.varint()?);
+    let hosts = decode_many(input, |input| Ok((input.text()?, HostState::decode(input)?)))?;
+    Ok(Event::Imported { hosts, urls: decode_many(input, decode_change)?, revived, books })
+}
+
+fn decode_advanced<'a>(input: &mut Reader<'a>) -> Result<(State, Change<'a>), WireError> {
+    Ok((State::from_byte(input.byte()?)?, decode_change(input)?))
+}
+
+/// A count, and so many.
+fn decode_many<'a, T>(
+    input: &mut Reader<'a>,
+    decode: impl Fn(&mut Reader<'a>) -> Result<T, WireError>,
+) -> Result<Vec<T>, WireError> {
+    let count = input.varint()?;
+    let mut all = Vec::new();
+    for _ in 0..count {
+        all.push(decode(input)?);
+    }
+    Ok(all)
 }
 
 fn encode_change(out: &mut Writer, change: &Change<'_>) {
@@ -126,6 +269,7 @@ fn encode_change(out: &mut Writer, change: &Change<'_>) {
     out.optional_text(change.alternate);
     out.optional_text(change.referrer);
     change.record.encode(out);
+    out.optional_text(change.trace);
 }
 
 fn decode_change<'a>(input: &mut Reader<'a>) -> Result<Change<'a>, WireError> {
@@ -134,6 +278,7 @@ fn decode_change<'a>(input: &mut Reader<'a>) -> Result<Change<'a>, WireError> {
         alternate: input.optional_text()?,
         referrer: input.optional_text()?,
         record: Record::decode(input)?,
+        trace: input.optional_text()?,
     })
 }
 
@@ -142,7 +287,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::record::State;
+    use crate::block_reason::BlockReason;
+    use crate::growth::Growth;
 
     #[test]
     fn every_event_survives_the_wire() {
@@ -154,18 +300,50 @@ mod tests {
             status: -4,
             first_seen_secs: 1_700_000_000,
             block: 77,
+            priority: Priority::LAST,
+            due_secs: 1_800_000_000,
+            interval_secs: 86_400,
         };
-        let change =
-            Change { key: "com,example)/a", alternate: Some("https://example.com./a"), referrer: None, record };
-        let host = HostState { next_slot: 5, delay_ms: 1000, failures: 2, blocked_until: 9 };
+        let change = Change {
+            key: "com,example)/a",
+            alternate: Some("https://example.com./a"),
+            referrer: None,
+            record,
+            trace: Some("+0123456789abcdef\n\"e\""),
+        };
+        let blocked_by = Some(BlockReason::Timeout);
+        let host = HostState {
+            next_slot: 5,
+            delay_ms: 1000,
+            failures: 2,
+            blocked_until: 9,
+            blocked_by,
+            granted: 3,
+            growth: Growth::trusted(),
+        };
         let books = Books { fetches: 1, queued: -1, ..Books::default() };
-        let urls = vec![NewUrl { key: "com,example)/b", alternate: None, depth: 4 }];
+        let urls =
+            vec![NewUrl { key: "com,example)/b", alternate: None, depth: 4, priority: Priority::LAST, parked: true }];
+        let memory = RobotsMemory {
+            text: Some("user-agent: *\n".into()),
+            etag: None,
+            last_modified: Some("Thu, 01 Jan 1970 00:00:00 GMT".into()),
+            fetched: 12,
+        };
         let parts = [
             (0, Event::Found { at: 8, referrer: Some("https://example.com/"), urls, books }),
             (1, Event::Leased(change)),
             (2, Event::Completed { change, host: Some(host), books }),
             (2, Event::Completed { change, host: None, books }),
             (9, Event::Host { host: "com,example", state: host, books }),
+            (9, Event::Forgotten { changes: vec![change, change], books }),
+            (9, Event::Released { changes: vec![change], books }),
+            (9, Event::Lowered { changes: vec![change], books }),
+            (9, Event::Imported { hosts: vec![("com,example", host)], urls: vec![change], revived: 1, books }),
+            (9, Event::Advanced { changes: vec![(State::Parked, change)], books }),
+            (9, Event::Revisit { changes: vec![change], books }),
+            (9, Event::Hinted { changes: vec![change, change], books }),
+            (9, Event::Robots { origin: "com,example)https://example.com", memory }),
         ];
         let frame = frame(&parts.each_ref().map(|(partition, event)| (*partition, event)));
         assert_eq!(decode_parts(&frame), Ok(parts.to_vec()));

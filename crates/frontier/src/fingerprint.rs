@@ -36,9 +36,10 @@ impl Secret {
         (high % u64::from(partitions)) as u16
     }
 
-    /// A value that tells whether a filter file was made with this secret, and tells nothing else about it.
-    pub(crate) fn check(&self) -> u64 {
-        self.hash(b'c', b"key check") as u64
+    /// A value that tells whether a filter file was made with this secret and for this partition, and tells nothing else
+    /// about the secret.
+    pub(crate) fn check(&self, partition: u16) -> u64 {
+        self.hash(b'c', format!("key check {partition}").as_bytes()) as u64
     }
 
     /// `domain` keeps the three uses of the one secret apart.
@@ -63,10 +64,10 @@ mod tests {
     #[test]
     fn the_hash_is_pinned() {
         let secret = Secret::new(*b"0123456789abcdef");
-        let got = (secret.fingerprint("com,example)/"), secret.partition("example.com", 16), secret.check());
+        let got = (secret.fingerprint("com,example)/"), secret.partition("example.com", 16), secret.check(3));
         assert_eq!(
             got,
-            (262743536258509979523987400369268625943, 14, 17009665352459771385),
+            (262743536258509979523987400369268625943, 14, 4026773803269476275),
             "a changed hash makes every filter on disk wrong"
         );
     }

@@ -1,4 +1,4 @@
-//! The verbs of the frontier: offer, lease, complete, give back. Each is one call; what belongs together is one event.
+//! The verbs of the frontier. Each is one call; what belongs together is one event. How a lease ends: `ending`.
 //!
 //! Seen-or-new-and-queued is one verb, never "check" then "mark". A page's completion and all URLs found on it are one
 //! frame of the journal. Nobody acts on an event before it is durable: a URL is leased only when the event that queued
@@ -11,25 +11,38 @@ use std::thread::JoinHandle;
 
 use crate::Millis;
 use crate::audit::{self, Check};
+use crate::booking;
 use crate::books::Books;
-use crate::canonical::{Canonical, host_name, host_of_key, url_of_key};
-use crate::completion::{Completed, Completion, HostReport, Tally, after, end_of, outcome_books, tally_books};
-use crate::directory;
+use crate::canonical::{Canonical, Rules, host_name, host_of_key, url_of_key};
+use crate::checkpoint::Judge;
+use crate::completion::{Attempts, HostReport};
+use crate::directory::{self, Lock, Meta};
 use crate::error::{Error, IoContext};
-use crate::event::{Event, frame};
+use crate::event::Event;
+use crate::explain::{self, Explanation};
+use crate::forgetting::{self, Forgotten};
 use crate::found::Found;
+use crate::hinting;
 use crate::host::Politeness;
 use crate::lease::{Lease, Next};
-use crate::leasing::{self, Turn, change_of};
+use crate::leasing::{self, Turn};
+use crate::lowering;
 use crate::merge::{self, After};
 use crate::offering;
 use crate::opening;
-use crate::options::Options;
-use crate::partition::{Answer, Partition};
-use crate::record::State;
+use crate::options::{FilterOptions, Options};
+use crate::parking::{self, Grant, HostUsage, Released};
+use crate::partition::{Partition, Recall};
 use crate::returns::Returns;
+use crate::revisiting;
 use crate::shared::Shared;
 use crate::statistics::Statistics;
+use crate::steps::{Step, step};
+use crate::store::Held;
+
+#[cfg(test)]
+mod by_hand;
+mod ending;
 
 /// URLs offered in one frame: bounds the time under locks and the size of a commit.
 const OFFER_CHUNK: usize = 4096;
@@ -37,8 +50,9 @@ const OFFER_CHUNK: usize = 4096;
 pub struct Frontier {
     pub(crate) shared: Arc<Shared>,
     merger: Option<JoinHandle<()>>,
-    max_attempts: u8,
-    politeness: Politeness,
+    rules: Rules,
+    attempts: Attempts,
+    pub(crate) politeness: Politeness,
     returns: Arc<Returns>,
 }
 
@@ -59,21 +73,79 @@ impl Frontier {
     /// # Errors
     /// [`Error::InUse`], [`Error::Incompatible`], and what the disk says.
     pub fn open(options: Options, now: Millis, wake: impl Fn() + Send + Sync + 'static) -> Result<Self, Error> {
-        let shared = Arc::new(opening::open(&options, now, Arc::new(wake))?);
+        let shared = Arc::new(opening::open(&options, Judge::BySettings, now, Arc::new(wake))?);
+        shared.will_merge();
         let merging = Arc::clone(&shared);
         let merger = std::thread::Builder::new().name("merge".into()).spawn(move || merging.merge_until_closed());
         let (merger, returns) = (Some(merger.at(&options.dir)?), Arc::default());
         let politeness = options.politeness(shared.partitions.len());
-        Ok(Self { shared, merger, max_attempts: options.max_attempts.max(1), politeness, returns })
+        let attempts = Attempts::new(options.max_attempts, &options.max_attempts_by_reason);
+        Ok(Self { shared, merger, rules: options.rules, attempts, politeness, returns })
     }
 
-    /// Opens the directory of a stopped crawl to ask it questions.
+    /// Opens the directory of a stopped crawl to ask it questions: nothing is merged or rebuilt. `filter` is what its
+    /// filters are judged by; without, they are taken as they are.
     ///
     /// # Errors
     /// [`Error::NoCrawl`] when there is none; as [`Frontier::open`].
-    pub fn open_existing(dir: &Path, now: Millis) -> Result<Self, Error> {
+    pub fn open_existing(dir: &Path, filter: Option<FilterOptions>, now: Millis) -> Result<Self, Error> {
         let meta = directory::read_meta(dir)?;
-        Self::open(Options::for_questions(dir, meta.partitions), now, || {})
+        let use_as = if filter.is_some() { Judge::BySettings } else { Judge::AsItIs };
+        let options = Options::for_questions(dir, meta.partitions, filter);
+        Self::open_stopped(Options { rules: Rules::new(meta.rules), ..options }, use_as, now)
+    }
+
+    /// The same, with the budgets and delays of a crawl: what is asked may depend on them. Rules and partitions are the
+    /// directory's, whatever the options say, and its filters are taken as they are.
+    ///
+    /// # Errors
+    /// [`Error::NoCrawl`] when there is none; as [`Frontier::open`].
+    pub fn open_existing_under(options: Options, now: Millis) -> Result<Self, Error> {
+        let meta = directory::read_meta(&options.dir)?;
+        let (rules, partitions) = (Rules::new(meta.rules), meta.partitions);
+        let journal_max_bytes = u64::MAX;
+        Self::open_stopped(Options { rules, partitions, journal_max_bytes, ..options }, Judge::AsItIs, now)
+    }
+
+    fn open_stopped(options: Options, use_as: Judge, now: Millis) -> Result<Self, Error> {
+        let shared = Arc::new(opening::open(&options, use_as, now, Arc::new(|| {}))?);
+        let politeness = options.politeness(shared.partitions.len());
+        let attempts = Attempts::new(1, &options.max_attempts_by_reason);
+        Ok(Self { shared, merger: None, rules: options.rules, attempts, politeness, returns: Arc::default() })
+    }
+
+    /// Opens a directory that was taken, to be read by [`Rekey`](crate::Rekey): nothing is rebuilt, and no key made.
+    pub(crate) fn open_to_rekey(
+        dir: &Path,
+        new: &Options,
+        meta: Meta,
+        lock: Arc<Lock>,
+        now: Millis,
+    ) -> Result<Self, Error> {
+        let options = Options {
+            rules: Rules::new(meta.rules.clone()),
+            delay_ms: new.delay_ms,
+            retry_delay_ms: new.retry_delay_ms,
+            max_retry_delay_ms: new.max_retry_delay_ms,
+            ..Options::for_questions(dir, meta.partitions, None)
+        };
+        let shared = Arc::new(opening::open_locked(&options, lock, &meta, Judge::AsItIs, now, Arc::new(|| {}))?);
+        let politeness = options.politeness(shared.partitions.len());
+        let attempts = Attempts::new(1, &options.max_attempts_by_reason);
+        Ok(Self { shared, merger: None, rules: options.rules, attempts, politeness, returns: Arc::default() })
+    }
+
+    /// The rules by which the URLs of this crawl are made one. Every URL that is offered or asked for must come from them.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// That a directory holds a crawl, of a format that this program reads.
+    ///
+    /// # Errors
+    /// [`Error::NoCrawl`] when there is none; [`Error::Incompatible`]; what the disk says.
+    pub fn look(dir: &Path) -> Result<(), Error> {
+        directory::read_meta(dir).map(|_| ())
     }
 
     /// Puts URLs that no page brought (seeds) through the seen-test and queues the new ones. Waits while memory is full.
@@ -90,9 +162,11 @@ impl Frontier {
             chunks.push(&mut []);
         }
         for chunk in chunks {
-            shared.wait_for_room(chunk)?;
+            shared.wait_for_room(chunk.iter().map(|offer| offer.partition))?;
             let home = chunk.first().map_or(0, |offer| offer.partition);
             let mut locked = offering::decide(&shared.partitions, chunk, Some(home))?;
+            step(Step::LinksJudged);
+            offering::hold_back(&mut locked, chunk);
             let mut parts = found_parts(&locked, chunk, referrer, now);
             let books = std::mem::take(&mut page_books);
             match parts.iter_mut().find(|(number, _)| *number == home) {
@@ -101,6 +175,9 @@ impl Frontier {
             }
             offered.discovered += discovered(&parts);
             offered.sequence = shared.record(&mut locked, &parts)?;
+            drop((locked, parts));
+            lowering::lower(shared, chunk)?;
+            hinting::hint(shared, chunk, now)?;
         }
         Ok(offered)
     }
@@ -110,23 +187,27 @@ impl Frontier {
     /// # Errors
     /// What the disk says; [`Error::Poisoned`].
     pub fn lease(&self, now: Millis) -> Result<Next, Error> {
-        self.take_returns(now)?;
         let shared = &*self.shared;
+        shared.health()?;
+        self.take_returns(now)?;
         loop {
             let durable = shared.journal.durable();
             let due = |p: &Partition| {
                 let committed = p.next_commit.load(Ordering::Acquire) <= durable;
                 if committed { 0 } else { p.next_due.load(Ordering::Acquire) }
             };
-            // The partition whose host has waited longest: fair across hosts.
-            let first = shared.partitions.iter().map(|p| (due(p), p)).min_by_key(|(due, _)| *due);
+            // The partition whose host has waited longest: fair across hosts. One whose store is just being opened again
+            // comes after all others that are due.
+            let dues = shared.partitions.iter().map(|p| (due(p), p));
+            let first = dues.min_by_key(|(due, p)| (*due > now, *due <= now && p.store.is_reopening(), *due));
             let Some((_, partition)) = first.filter(|(due, _)| *due <= now) else {
                 let until = first.map(|(due, _)| due).filter(|due| *due != Millis::MAX);
                 return Ok(Next::Wait { until });
             };
-            match leasing::lease(partition, &shared.journal, &shared.secret, now)? {
+            revisiting::queue_due(shared, partition, now)?;
+            match leasing::lease(shared, partition, now)? {
                 Turn::Out(leased) => return Ok(Next::Lease(self.lease_of(partition.number, leased))),
-                Turn::Crowded => shared.request_merge(partition.number),
+                Turn::Later => return Ok(Next::Wait { until: Some(now) }),
                 Turn::Nothing => {}
             }
         }
@@ -146,73 +227,22 @@ impl Frontier {
         }
     }
 
-    /// Ends a lease: the outcome and all URLs found on the page become one event. The host's slot is free at once; the
-    /// page is done when the event is durable.
-    ///
-    /// # Errors
-    /// What the disk says; [`Error::Poisoned`]. The URL is then fetched again after a restart.
-    pub fn complete(&self, mut lease: Lease, completion: &Completion<'_>, now: Millis) -> Result<Completed, Error> {
-        let shared = &*self.shared;
-        let mut offers = offering::assign(completion.found, &shared.secret, shared.partitions.len() as u16);
-        let home = lease.partition;
-        let mut locked = offering::decide(&shared.partitions, &mut offers, Some(home))?;
-        let mut item = lease.item.take().expect("a lease that can be passed has its item");
-        let state = locked.state(home);
-        let (end, status) = end_of(&completion.outcome, item.record.attempts, self.max_attempts);
-        item.record.block = state.queues.block_of(lease.fingerprint, &item);
-        item.record.attempts += u8::from(end == State::Queued);
-        (item.record.state, item.record.status, item.record.starts) = (end, status, 0);
-        let before = state.queues.host(lease.host).state;
-        let host = completion.host.map(|report| after(&before, &report, &self.politeness));
-
-        let mut books = outcome_books(end);
-        books.add(&tally_books(&completion.tally));
-        books.add(&offering::page_books(completion.found));
-        let event = Event::Completed { change: change_of(&item), host, books };
-        let mut parts = vec![(home, event)];
-        parts.extend(found_parts(&locked, &offers, Some(&lease.url), now));
-        let state = locked.state(home);
-        state.queues.ended(lease.host, lease.fingerprint);
-        match &completion.host {
-            Some(report) => state.queues.response_ended(lease.host, report.ended, report.delay_ms),
-            None => state.queues.restore_slot(lease.host, lease.slots),
-        }
-        let sequence = shared.record(&mut locked, &parts)?;
-        let state = locked.state(home);
-        state.queues.schedule(lease.host);
-        shared.partitions[usize::from(home)].publish(state);
-        Ok(Completed { sequence, discovered: discovered(&parts), requeued: end == State::Queued })
-    }
-
-    /// Gives a URL back unfetched: its host's robots.txt had to be fetched first, or the crawl stops. Not an attempt.
+    /// Books a request to a host that no lease of it stands for, such as one for the robots.txt to which another host
+    /// redirects. Returns when it may be made; if that is after `now`, call again then with what was `booked`: the host
+    /// may have been asked, or have asked for rest, meanwhile. When it has ended, [`Frontier::report`] says so.
     ///
     /// # Errors
     /// What the disk says; [`Error::Poisoned`].
-    pub fn give_back(&self, mut lease: Lease, host: Option<HostReport>, tally: Tally) -> Result<(), Error> {
-        let mut item = lease.item.take().expect("a lease that can be passed has its item");
-        item.record.starts = item.record.starts.saturating_sub(1);
-        let shared = &*self.shared;
-        let partition = &shared.partitions[usize::from(lease.partition)];
-        let mut state = partition.state.lock();
-        item.record.block = state.queues.block_of(lease.fingerprint, &item);
-        let mut parts = vec![Event::Leased(change_of(&item))];
-        let before = state.queues.host(lease.host).state;
-        let name = host_of_key(&item.key).to_owned();
-        match host {
-            Some(report) => {
-                let host = after(&before, &report, &self.politeness);
-                state.queues.response_ended(lease.host, report.ended, report.delay_ms);
-                parts.push(Event::Host { host: &name, state: host, books: tally_books(&tally) });
-            }
-            None => state.queues.restore_slot(lease.host, lease.slots),
-        }
-        let numbered: Vec<(u16, &Event<'_>)> = parts.iter().map(|event| (lease.partition, event)).collect();
-        let sequence = shared.journal.append(&frame(&numbered))?;
-        parts.iter().for_each(|event| state.apply(sequence, event));
-        drop(parts);
-        state.queues.put_back(lease.host, lease.fingerprint, item);
-        partition.publish(&state);
-        Ok(())
+    pub fn book(&self, url: &Canonical, booked: Option<Millis>, now: Millis) -> Result<Millis, Error> {
+        booking::book(&self.shared, &self.politeness, url, booked, now)
+    }
+
+    /// Takes in how a booked request ended: the host's next slot and back-off follow, as after any other.
+    ///
+    /// # Errors
+    /// What the disk says; [`Error::Poisoned`].
+    pub fn report(&self, url: &Canonical, report: &HostReport) -> Result<(), Error> {
+        booking::report(&self.shared, &self.politeness, url, report)
     }
 
     /// Highest sequence that is durable.
@@ -246,22 +276,93 @@ impl Frontier {
         let shared = &*self.shared;
         let number = shared.secret.partition(url.registrable_domain(), shared.partitions.len() as u16);
         let partition = &shared.partitions[usize::from(number)];
-        // Bound first: the lock must not be held over a read.
-        let answer = partition.state.lock().probe(shared.secret.fingerprint(url.key()));
-        match answer {
-            Answer::Seen => Ok(true),
-            Answer::Absent => Ok(false),
-            Answer::Maybe | Answer::Bypassed => Ok(partition.store.contains([url.key()].into_iter())? == [true]),
+        let fingerprint = shared.secret.fingerprint(url.key());
+        let mut state = partition.state.lock();
+        match state.recall(fingerprint) {
+            Recall::Seen { .. } => return Ok(true),
+            Recall::Forgotten { .. } => return Ok(false),
+            Recall::Unknown if state.ask_filter(&[fingerprint]) == [Some(false)] => return Ok(false),
+            Recall::Unknown => {}
         }
+        // The lock must not be held over a read.
+        drop(state);
+        Ok(matches!(partition.store.holds([url.key()].into_iter())?[..], [Held::Yes { .. }]))
     }
 
-    /// Puts the filter's promises to the test, on the live data; records nothing. `budget` is the
-    /// rate of false positives that was asked for. Takes seconds for millions of URLs.
+    /// All that is known of a URL and its host, and what would become of it if it were found; nothing is recorded.
     ///
     /// # Errors
     /// What the disk says.
-    pub fn audit(&self, budget: f64) -> Result<Vec<Check>, Error> {
-        audit::audit(&self.shared, budget)
+    pub fn explain(&self, url: &Canonical) -> Result<Explanation, Error> {
+        explain::explain(&self.shared, url)
+    }
+
+    /// Un-sees those of the URLs that are known: finished ones, and queued ones together with their place in the queue.
+    /// One in flight counts as seen until its lease ends, and is gone then. If they are found again they are new.
+    ///
+    /// # Errors
+    /// What the disk says; [`Error::Poisoned`].
+    pub fn forget(&self, urls: &[Canonical]) -> Result<Forgotten, Error> {
+        forgetting::forget(&self.shared, urls, false)
+    }
+
+    /// What [`Frontier::forget`] would come to now; nothing is forgotten.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn would_forget(&self, urls: &[Canonical]) -> Result<Forgotten, Error> {
+        forgetting::forget(&self.shared, urls, true)
+    }
+
+    /// What is known of the URL's host, and how much of its budgets it has used.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn usage(&self, host: &Canonical) -> Result<HostUsage, Error> {
+        parking::usage(&self.shared, host)
+    }
+
+    /// Has the growth guard leave the URL's host alone for good: it is asked at its own pace again. Durable with the next
+    /// commit.
+    ///
+    /// # Errors
+    /// What the disk says; [`Error::Poisoned`].
+    pub fn unslow(&self, host: &Canonical) -> Result<HostUsage, Error> {
+        parking::unslow(&self.shared, host)
+    }
+
+    /// The hosts with parked URLs, a grant or a word of the growth guard, those with most parked URLs first. Reads every
+    /// host in the store.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn held_back(&self) -> Result<Vec<HostUsage>, Error> {
+        parking::held_back(&self.shared)
+    }
+
+    /// Sets what the URL's host is granted beyond its budgets; it is durable with the next commit.
+    ///
+    /// # Errors
+    /// What the disk says; [`Error::Poisoned`].
+    pub fn grant(&self, host: &Canonical, grant: Grant) -> Result<HostUsage, Error> {
+        parking::grant(&self.shared, host, grant)
+    }
+
+    /// Puts parked URLs of the URL's host back into its queue, as far as the budgets have room for them; all of them where
+    /// there is no budget. Their referrers are not kept. Takes a merge.
+    ///
+    /// # Errors
+    /// What the disk says; [`Error::Poisoned`].
+    pub fn release(&self, host: &Canonical) -> Result<Released, Error> {
+        parking::release(&self.shared, host)
+    }
+
+    /// Puts the filter's promises to the test, on the live data; records nothing. Takes seconds for millions of URLs.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn audit(&self) -> Result<Vec<Check>, Error> {
+        audit::audit(&self.shared)
     }
 
     /// Asks for every filter to be rebuilt from the exact set, in the background.
@@ -289,26 +390,6 @@ impl Frontier {
             merge::merge(&self.shared, partition, After::Close)?;
         }
         self.shared.journal.close()
-    }
-
-    /// Leases that were dropped: their URLs go back, and their hosts wait a full delay from now.
-    fn take_returns(&self, now: Millis) -> Result<(), Error> {
-        for returned in self.returns.take() {
-            let partition = &self.shared.partitions[usize::from(returned.partition)];
-            let mut state = partition.state.lock();
-            let name = host_of_key(&returned.item.key).to_owned();
-            let mut host = state.queues.host(returned.host).state;
-            host.next_slot = host.next_slot.max(now + host.delay_ms);
-            state.queues.response_ended(returned.host, now, host.delay_ms);
-            let event = Event::Host { host: &name, state: host, books: Books::default() };
-            let sequence = self.shared.journal.append(&frame(&[(returned.partition, &event)]))?;
-            state.apply(sequence, &event);
-            let mut item = returned.item;
-            item.record.block = state.queues.block_of(returned.fingerprint, &item);
-            state.queues.put_back(returned.host, returned.fingerprint, item);
-            partition.publish(&state);
-        }
-        Ok(())
     }
 
     fn stop_merger(&mut self) {

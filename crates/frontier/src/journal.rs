@@ -1,27 +1,32 @@
-//! The journal: append-only segments of numbered events, group-committed. Its file system is named in here and nowhere else.
+//! The journal: append-only segments of numbered events, group-committed. Its files are written in here and nowhere else.
 //!
 //! Four verbs: [`Journal::append`] puts an event into the buffer and numbers it, a background thread writes the buffer
 //! and calls `fdatasync` every commit interval; [`Journal::open`] reads all events from a sequence on; [`Journal::trim`]
 //! deletes segments that nobody needs; [`Journal::wait_durable`] waits. It knows nothing of what an event means. What lies on
 //! disk is described in `segment`.
 
+mod commit;
 mod segment;
 
-use std::fs::{self, File};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use crate::disk;
 use crate::error::{Error, IoContext};
-use segment::{SEGMENT_HEADER, Segment, create_segment, list, read_segment, sync_dir};
+use crate::steps::{Step, step};
+use crate::watch::Watch;
+use commit::{Segments, late};
+use segment::{SEGMENT_HEADER, Segment, create_segment, list, read_segment};
 
 /// A segment is closed when it has this share of `max_bytes`, so that trimming can keep the whole near that size.
 const SEGMENTS: u64 = 16;
+/// No segment is closed with less than this, in bytes. Tests have small ones, so that there are several.
+const LEAST_SEGMENT_BYTES: u64 = if cfg!(test) { 512 } else { 1 << 16 };
 /// `offer` waits when this much is not yet written, in bytes: the disk is slower than what is found.
 const BUFFER_LIMIT: usize = 32 << 20;
 
@@ -31,8 +36,16 @@ pub(crate) type Sequence = u64;
 /// Handle to the journal of one data directory.
 pub(crate) struct Journal {
     shared: Arc<Shared>,
-    committer: Mutex<Option<JoinHandle<()>>>,
+    committer: Mutex<Committer>,
     dir: PathBuf,
+}
+
+/// Who commits.
+enum Committer {
+    Thread(JoinHandle<()>),
+    /// Whoever waits for a commit.
+    Caller(Segments),
+    Closed,
 }
 
 struct Shared {
@@ -43,6 +56,10 @@ struct Shared {
     done: Condvar,
     durable: AtomicU64,
     bytes: AtomicU64,
+    /// Over writes and syncs.
+    watch: Watch,
+    /// Whether `failed` says why.
+    has_failed: AtomicBool,
     interval: Duration,
     segment_bytes: u64,
     wake: Box<dyn Fn() + Send + Sync>,
@@ -56,8 +73,6 @@ struct State {
     urgent: bool,
     closing: bool,
     failed: Option<String>,
-    /// Since when a write and sync is under way.
-    syncing_since: Option<Instant>,
     /// Oldest first; the last one is being written.
     segments: Vec<Segment>,
 }
@@ -66,13 +81,14 @@ struct State {
 pub(crate) struct Pace {
     pub(crate) interval: Duration,
     pub(crate) max_bytes: u64,
+    /// Whether whoever waits for a commit makes it, so that nothing happens by itself.
+    pub(crate) by_caller: bool,
 }
 
 impl Journal {
-    /// Opens the journal in `dir` (created when missing), cuts a torn tail, hands every event to `replay` in order, and
-    /// starts committing. `known` are the lowest and the highest sequence that the stores cover; a journal that begins above
-    /// or ends below them has lost
-    /// synced data.
+    /// Opens the journal in `dir`, cuts a torn tail, hands every event to `replay` in order, and
+    /// starts committing. `known` are the lowest and the highest sequence that a store covers; a journal that begins above
+    /// or ends below them has lost synced data.
     pub(crate) fn open(
         dir: &Path,
         pace: &Pace,
@@ -80,7 +96,6 @@ impl Journal {
         wake: Box<dyn Fn() + Send + Sync>,
         mut replay: impl FnMut(Sequence, &[u8]) -> Result<(), Error>,
     ) -> Result<Self, Error> {
-        fs::create_dir_all(dir).at(dir)?;
         let mut segments = list(dir)?;
         let mut last = 0;
         for i in 0..segments.len() {
@@ -92,10 +107,9 @@ impl Journal {
             last = last.max(segment.first - 1);
             segment.bytes = read_segment(segment, is_last, &mut last, &mut replay)?;
         }
-        // A segment cut down to nothing is made anew, so that its name is its first sequence again.
-        if let Some(empty) = segments.pop_if(|s| s.bytes <= SEGMENT_HEADER as u64) {
-            fs::remove_file(&empty.path).at(&empty.path)?;
-        }
+        // A segment cut down to nothing is written anew under the name that it has, which may be all that says where the
+        // numbers go on: it must not be gone for a moment.
+        let reused = segments.pop_if(|s| s.bytes <= SEGMENT_HEADER as u64).is_some();
         let (lowest, highest) = known;
         if highest > last {
             let what = format!("the journal ends at event {last}, but a store covers {highest}");
@@ -106,37 +120,31 @@ impl Journal {
             return Err(Error::corrupt(dir, what));
         }
         // Each run writes segments of its own: what an earlier one left is never written again.
-        let (file, segment) = create_segment(dir, last + 1)?;
+        let (newest, segment) = create_segment(dir, last + 1, reused)?;
         segments.push(segment);
         let bytes = segments.iter().map(|s| s.bytes).sum();
-        let state = State {
-            buffer: Vec::new(),
-            count: 0,
-            last,
-            urgent: false,
-            closing: false,
-            failed: None,
-            syncing_since: None,
-            segments,
-        };
+        let state = State { buffer: Vec::new(), count: 0, last, urgent: false, closing: false, failed: None, segments };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             work: Condvar::new(),
             done: Condvar::new(),
             durable: AtomicU64::new(last),
             bytes: AtomicU64::new(bytes),
+            watch: Watch::default(),
+            has_failed: AtomicBool::new(false),
             interval: pace.interval,
-            segment_bytes: (pace.max_bytes / SEGMENTS).max(1 << 16),
+            segment_bytes: (pace.max_bytes / SEGMENTS).max(LEAST_SEGMENT_BYTES),
             wake,
         });
-        let committer = {
-            let (shared, own_dir) = (Arc::clone(&shared), dir.to_owned());
-            std::thread::Builder::new()
-                .name("journal".into())
-                .spawn(move || shared.commit_until_closed(file, &own_dir))
-                .at(dir)?
+        let segments = Segments { dir: dir.to_owned(), newest, spare: Vec::new() };
+        let committer = if pace.by_caller {
+            Committer::Caller(segments)
+        } else {
+            let shared = Arc::clone(&shared);
+            let commit = move || shared.commit_until_closed(segments);
+            Committer::Thread(std::thread::Builder::new().name("journal".into()).spawn(commit).at(dir)?)
         };
-        Ok(Self { shared, committer: Mutex::new(Some(committer)), dir: dir.to_owned() })
+        Ok(Self { shared, committer: Mutex::new(committer), dir: dir.to_owned() })
     }
 
     /// Appends one event and returns its number. Not durable yet.
@@ -185,6 +193,7 @@ impl Journal {
         if self.durable() >= sequence {
             return Ok(());
         }
+        self.commit_by_caller();
         let mut state = self.shared.state.lock();
         state.urgent = true;
         self.shared.work.notify_one();
@@ -193,9 +202,19 @@ impl Journal {
 
     /// Waits while more than a fixed amount is not yet written. True if it had to wait.
     pub(crate) fn wait_room(&self) -> Result<bool, Error> {
+        if self.shared.state.lock().buffer.len() > BUFFER_LIMIT {
+            self.commit_by_caller();
+        }
         let mut state = self.shared.state.lock();
         let full = state.buffer.len() > BUFFER_LIMIT;
         self.wait(&mut state, |_, state| state.buffer.len() <= BUFFER_LIMIT).map(|()| full)
+    }
+
+    /// Commits what is buffered, if no thread does.
+    fn commit_by_caller(&self) {
+        if let Committer::Caller(segments) = &mut *self.committer.lock() {
+            self.shared.commit(self.shared.state.lock(), segments);
+        }
     }
 
     fn wait(&self, state: &mut MutexGuard<'_, State>, ready: impl Fn(&Shared, &State) -> bool) -> Result<(), Error> {
@@ -218,23 +237,26 @@ impl Journal {
             state.segments.drain(..keep).collect()
         };
         for segment in &gone {
-            fs::remove_file(&segment.path).at(&segment.path)?;
+            disk::remove(&segment.path).at(&segment.path)?;
+            step(Step::SegmentRemoved);
             self.shared.bytes.fetch_sub(segment.bytes, Ordering::Relaxed);
+            // One after the other: a power cut must not bring the older of two back without the newer one.
+            disk::sync_dir(&self.dir).at(&self.dir)?;
         }
-        if gone.is_empty() { Ok(()) } else { sync_dir(&self.dir) }
+        Ok(())
     }
 
-    /// Why nothing can become durable any more, or that a sync has been under way for longer than `limit`.
-    pub(crate) fn health(&self, limit: Duration) -> Result<(), Error> {
-        let state = self.shared.state.lock();
-        if let Some(why) = &state.failed {
-            return Err(Error::Poisoned(why.clone()));
+    /// Why nothing can become durable any more, or that a sync takes longer than it may.
+    pub(crate) fn health(&self) -> Result<(), Error> {
+        if let Some(took) = self.shared.watch.late() {
+            return Err(Error::Poisoned(late(&self.dir, took)));
         }
-        match state.syncing_since {
-            Some(since) if since.elapsed() > limit => {
-                Err(Error::Poisoned(format!("{}: journal sync hangs for {:?}", self.dir.display(), since.elapsed())))
-            }
-            _ => Ok(()),
+        if !self.shared.has_failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match &self.shared.state.lock().failed {
+            Some(why) => Err(Error::Poisoned(why.clone())),
+            None => Ok(()),
         }
     }
 
@@ -245,8 +267,9 @@ impl Journal {
             state.closing = true;
             self.shared.work.notify_one();
         }
-        if let Some(committer) = self.committer.lock().take() {
-            committer.join().map_err(|_| Error::Poisoned("the journal's thread panicked".into()))?;
+        self.commit_by_caller();
+        if let Committer::Thread(thread) = std::mem::replace(&mut *self.committer.lock(), Committer::Closed) {
+            thread.join().map_err(|_| Error::Poisoned("the journal's thread panicked".into()))?;
         }
         match &self.shared.state.lock().failed {
             Some(why) => Err(Error::Poisoned(why.clone())),
@@ -259,67 +282,6 @@ impl Drop for Journal {
     fn drop(&mut self) {
         // An error was or will be seen by whoever asked for durability; here nobody is left to tell.
         let _ = self.close();
-    }
-}
-
-impl Shared {
-    fn commit_until_closed(&self, mut file: File, dir: &Path) {
-        let mut spare = Vec::new();
-        loop {
-            let mut state = self.state.lock();
-            while state.count == 0 && !state.closing {
-                self.work.wait(&mut state);
-            }
-            if state.count == 0 {
-                return;
-            }
-            // Group: others join this commit until the interval is over or somebody waits.
-            let deadline = Instant::now() + self.interval;
-            while !state.urgent && !state.closing && !self.work.wait_until(&mut state, deadline).timed_out() {}
-            state.urgent = false;
-            let events = std::mem::replace(&mut state.buffer, std::mem::take(&mut spare));
-            let (count, last) = (std::mem::take(&mut state.count), state.last);
-            state.syncing_since = Some(Instant::now());
-            drop(state);
-
-            let result = self.write_commit(&mut file, dir, &events, count, last);
-            let mut state = self.state.lock();
-            state.syncing_since = None;
-            if let Err(error) = result {
-                state.failed = Some(format!("{}: {error}", dir.display()));
-                drop(state);
-                self.done.notify_all();
-                (self.wake)();
-                return;
-            }
-            self.durable.store(last, Ordering::Release);
-            drop(state);
-            self.done.notify_all();
-            (self.wake)();
-            spare = events;
-            spare.clear();
-            spare.shrink_to(1 << 20);
-        }
-    }
-
-    fn write_commit(&self, file: &mut File, dir: &Path, events: &[u8], count: u32, last: Sequence) -> io::Result<()> {
-        let first = last + 1 - Sequence::from(count);
-        if self.state.lock().segments.last().is_some_and(|s| s.bytes >= self.segment_bytes) {
-            let (next, segment) = create_segment(dir, first).map_err(|e| io::Error::other(e.to_string()))?;
-            *file = next;
-            self.bytes.fetch_add(segment.bytes, Ordering::Relaxed);
-            self.state.lock().segments.push(segment);
-        }
-        let header = segment::commit_header(first, count, events);
-        file.write_all(&header)?;
-        file.write_all(events)?;
-        file.sync_data()?;
-        let bytes = (header.len() + events.len()) as u64;
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        if let Some(segment) = self.state.lock().segments.last_mut() {
-            segment.bytes += bytes;
-        }
-        Ok(())
     }
 }
 

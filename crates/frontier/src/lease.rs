@@ -6,6 +6,7 @@ use crate::Millis;
 use crate::fingerprint::Fingerprint;
 use crate::host::{HostId, Item};
 use crate::returns::Returns;
+use crate::trace::Trace;
 
 /// One URL to fetch. Ends by [`Frontier::complete`](crate::Frontier::complete) or
 /// [`Frontier::give_back`](crate::Frontier::give_back); a dropped lease gives its URL back by itself, and its host then
@@ -61,6 +62,21 @@ impl Lease {
         self.item().referrer.as_deref()
     }
 
+    /// Whether the page was fetched before.
+    pub fn is_revisit(&self) -> bool {
+        self.item().record.is_revisit()
+    }
+
+    /// The `ETag` of the last answer that brought its body, for a conditional request to exactly [`Lease::url`].
+    pub fn etag(&self) -> Option<&str> {
+        Trace::parse(self.item().trace.as_deref()).etag
+    }
+
+    /// The `Last-Modified` of that answer, as it was sent.
+    pub fn last_modified(&self) -> Option<&str> {
+        Trace::parse(self.item().trace.as_deref()).last_modified
+    }
+
     fn item(&self) -> &Item {
         self.item.as_ref().expect("only the end of a lease takes its item, and consumes the lease")
     }
@@ -82,7 +98,8 @@ pub enum Next {
     /// Nothing may be fetched now. Ask again at `until`, or when the frontier's wake function is called (a commit became
     /// durable, a merge ended), whichever is first.
     Wait {
-        /// When the next host is due; `None` when no host is known to become due by time alone.
+        /// When the next host is due; `None` when no host is known to become due by time alone. Not later than now where
+        /// the call has read so much that it leaves the rest to the next one.
         until: Option<Millis>,
     },
 }

@@ -7,16 +7,19 @@ use crate::Millis;
 use crate::error::Error;
 use crate::event::{Change, Event};
 use crate::fingerprint::{Fingerprint, Secret};
+use crate::found::Priority;
 use crate::host::{HostId, Item, Stored};
 use crate::journal::{Journal, Sequence};
 use crate::memory::Place;
 use crate::partition::{Partition, State};
 use crate::record::{BlockNumber, State as UrlState};
-use crate::store::{Block, BlockId, StoredHost, StoredRecord};
+use crate::shared::Shared;
+use crate::steps;
+use crate::store::{Block, BlockId, BlockItem, StoredHost, StoredRecord};
 
 /// Hosts taken from the store's due-time index at once.
 const DUE_HOSTS: usize = 64;
-/// Reads that one call may make before it answers "nothing now, ask again".
+/// Reads that one call may make before it answers "ask again".
 const READS_PER_CALL: usize = 32;
 
 /// A URL on its way out.
@@ -30,10 +33,10 @@ pub(crate) struct Leased {
 /// The partition's answer.
 pub(crate) enum Turn {
     Out(Leased),
-    /// Nothing is due, or nothing yet: ask again.
+    /// Nothing is due.
     Nothing,
-    /// Nothing in memory is due, but hosts in the store are, for which a merge must make room.
-    Crowded,
+    /// So much had to be read that the rest is for another call.
+    Later,
 }
 
 /// What the lock's holder found.
@@ -49,7 +52,7 @@ struct HostRead {
     name: String,
     /// Whether its state is not known yet.
     state: bool,
-    after: BlockId,
+    after: Vec<BlockId>,
     upto: BlockNumber,
     epoch: u64,
 }
@@ -57,16 +60,26 @@ struct HostRead {
 /// What was read of a host.
 struct HostGot {
     stored: Option<Option<StoredHost>>,
-    block: Option<(BlockId, Block)>,
-    /// Of the block's items, those whose record in the store says that they stand there.
-    items: Vec<Option<StoredRecord>>,
+    block: Option<BlockGot>,
+}
+
+/// A block of a host, each item with its record in the store, if that says that it stands there.
+struct BlockGot {
+    id: BlockId,
+    items: Vec<(Fingerprint, BlockItem, Option<StoredRecord>)>,
 }
 
 /// The partition's next URL at `now`.
-pub(crate) fn lease(partition: &Partition, journal: &Journal, secret: &Secret, now: Millis) -> Result<Turn, Error> {
+pub(crate) fn lease(shared: &Shared, partition: &Partition, now: Millis) -> Result<Turn, Error> {
+    let Shared { journal, secret, .. } = shared;
     for _ in 0..READS_PER_CALL {
         let step = {
             let mut state = partition.state.lock();
+            if state.room_wanted().is_some_and(|since| since <= now) {
+                // Early, so that leases go on while the merge makes it.
+                state.room_asked = true;
+                shared.request_merge(partition.number);
+            }
             let step = next_step(&mut state, journal.durable(), now);
             if let Step::End(Turn::Out(leased)) = &step {
                 record_start(&mut state, partition.number, journal, leased)?;
@@ -77,44 +90,54 @@ pub(crate) fn lease(partition: &Partition, journal: &Journal, secret: &Secret, n
         match step {
             Step::End(turn) => return Ok(turn),
             Step::ReadHost(read) => {
-                let got = read_host(partition, &read)?;
-                install(&mut partition.state.lock(), secret, &read, got);
+                let got = read_host(partition, secret, &read);
+                steps::step(steps::Step::HostRead);
+                install(&mut partition.state.lock(), &read, got)?;
             }
             Step::ReadDueHosts => read_due_hosts(partition, now)?,
         }
     }
-    Ok(Turn::Nothing)
+    Ok(Turn::Later)
 }
 
 fn next_step(state: &mut State, durable: Sequence, now: Millis) -> Step {
     state.queues.committed(durable);
-    if state.disk_due().is_some_and(|due| due <= now) {
+    // Those in memory first, while none on disk has waited longer.
+    let memory_due = state.queues.next_due().unwrap_or(Millis::MAX);
+    if state.disk_due().is_some_and(|due| due <= now && due < memory_due) {
         return Step::ReadDueHosts;
     }
     while let Some(id) = state.queues.pop_due(now) {
-        if let Some((fingerprint, item)) = state.queues.host_mut(id).heads.pop_front() {
-            return Step::End(Turn::Out(take_out(state, id, fingerprint, item, now)));
-        }
+        // The first class goes first; of one class, what came first: heads, blocks, tail.
+        let tail = state.tail_front(id);
         let (epoch, upto) = (state.epoch, state.covered.sequence);
         let host = state.queues.host_mut(id);
         let state_unread = host.stored == Stored::Unread;
-        if state_unread || host.unread_blocks {
+        let unread = if state_unread { Some(Priority::FIRST) } else { host.next_unread() };
+        let head = host.heads.front().map(|(_, item)| item.record.priority);
+        let before_tail =
+            |class: &Priority| tail.is_none_or(|(of_tail, _, order)| *class <= of_tail || order.sequence > durable);
+        if unread.filter(before_tail).is_some_and(|unread| head.is_none_or(|head| unread < head)) {
             host.loading = true;
-            let name = host.name.to_string();
-            return Step::ReadHost(HostRead { id, name, state: state_unread, after: host.cursor, upto, epoch });
+            let (name, after) = (host.name.to_string(), host.unread.cursors());
+            return Step::ReadHost(HostRead { id, name, state: state_unread, after, upto, epoch });
         }
-        if let Some((fingerprint, order)) = state.tail_front(id) {
+        if head.filter(before_tail).is_some()
+            && let Some((fingerprint, item)) = host.heads.pop_front()
+        {
+            return Step::End(Turn::Out(take_out(state, id, fingerprint, item, now)));
+        }
+        if let Some((_, fingerprint, order)) = tail {
             if order.sequence > durable {
                 state.queues.await_commit(order.sequence, id);
                 continue;
             }
-            state.drop_tail_front(id);
+            host.next_tail().pop_front();
             let item = state.remembered(fingerprint).expect("it stands in the tail").item();
             return Step::End(Turn::Out(take_out(state, id, fingerprint, item, now)));
         }
     }
-    let crowded = state.queues.is_crowded() && state.next_disk_due.is_some_and(|due| due <= now);
-    Step::End(if crowded { Turn::Crowded } else { Turn::Nothing })
+    Step::End(Turn::Nothing)
 }
 
 fn take_out(state: &mut State, host: HostId, fingerprint: Fingerprint, mut item: Item, now: Millis) -> Leased {
@@ -147,79 +170,68 @@ pub(crate) fn change_of(item: &Item) -> Change<'_> {
         alternate: item.alternate.as_deref(),
         referrer: item.referrer.as_deref(),
         record: item.record,
+        trace: item.trace.as_deref(),
     }
 }
 
-fn read_host(partition: &Partition, read: &HostRead) -> Result<HostGot, Error> {
+fn read_host(partition: &Partition, secret: &Secret, read: &HostRead) -> Result<HostGot, Error> {
     let store = &partition.store;
     let stored = if read.state { Some(store.host(&read.name, read.upto)?) } else { None };
-    let block = store.next_block(&read.name, read.after, read.upto)?;
-    let mut items = Vec::new();
-    if let Some((id, block)) = &block {
-        for item in &block.0 {
-            let record = store.record(&item.key)?;
-            items.push(record.filter(|r| r.record.state == UrlState::Queued && r.record.block == id.number));
-        }
-    }
-    Ok(HostGot { stored, block, items })
+    let Some((id, Block(items))) = store.next_block(&read.name, &read.after, read.upto)? else {
+        return Ok(HostGot { stored, block: None });
+    };
+    let records = store.records_of(items.iter().map(|item| &*item.key))?;
+    let stands = |stored: &StoredRecord| stored.record.state == UrlState::Queued && stored.record.block == id.number;
+    let items = items.into_iter().zip(records);
+    let items = items.map(|(item, record)| (secret.fingerprint(&item.key), item, record.filter(stands))).collect();
+    Ok(HostGot { stored, block: Some(BlockGot { id, items }) })
 }
 
-/// Takes in what was read, unless a merge has ended since.
-fn install(state: &mut State, secret: &Secret, read: &HostRead, got: HostGot) {
-    let host = state.queues.host_mut(read.id);
-    host.loading = false;
+/// Takes in what was read, unless a merge has ended since: then it may be of a file that is gone, or not be so any more.
+fn install(state: &mut State, read: &HostRead, got: Result<HostGot, Error>) -> Result<(), Error> {
+    state.queues.host_mut(read.id).loading = false;
     if state.epoch == read.epoch {
+        let got = got?;
         if let Some(stored) = got.stored {
             state.queues.set_stored(read.id, stored.map_or(Stored::Absent, Stored::Present));
         }
         match got.block {
-            None => state.queues.host_mut(read.id).unread_blocks = false,
-            Some((id, block)) => {
-                let items = block.0.into_iter().zip(got.items);
-                let heads: Vec<_> = items
-                    .filter_map(|(item, record)| {
-                        let fingerprint = secret.fingerprint(&item.key);
-                        stands_in_block(state, fingerprint, id.number, record).map(|r| {
-                            (
-                                fingerprint,
-                                Item {
-                                    key: item.key.into(),
-                                    alternate: r.alternate.map(Into::into),
-                                    referrer: item.referrer.map(Into::into),
-                                    record: r.record,
-                                },
-                            )
-                        })
-                    })
-                    .collect();
-                let host = state.queues.host_mut(read.id);
-                host.cursor = id;
-                for (fingerprint, item) in heads {
-                    state.queues.hold(fingerprint, id.number);
-                    state.queues.host_mut(read.id).heads.push_back((fingerprint, item));
-                }
-            }
+            None => state.queues.host_mut(read.id).unread.clear(),
+            Some(block) => install_block(state, read.id, block),
         }
     }
     state.queues.schedule(read.id);
+    Ok(())
 }
 
-/// The record of a block's item if it stands there and nowhere else. Memory overrides the store.
+fn install_block(state: &mut State, host: HostId, block: BlockGot) {
+    let (mut heads, mut others) = (Vec::new(), Vec::new());
+    for (fingerprint, item, stored) in block.items {
+        if let Some(held) = state.queues.held.get(&fingerprint) {
+            if held.is_unmet_in(block.id) {
+                others.push(fingerprint);
+            }
+        } else if let Some(r) = stands_in_block(state, fingerprint, block.id.number, stored) {
+            let (alternate, referrer) = (r.alternate.map(Into::into), item.referrer.map(Into::into));
+            let trace = r.trace.map(Into::into);
+            heads.push((fingerprint, Item { key: item.key.into(), alternate, referrer, record: r.record, trace }));
+        }
+    }
+    state.queues.take_block(host, block.id, heads, &others);
+}
+
+/// The record of a block's item if it stands there. Memory overrides the store.
 fn stands_in_block(
     state: &State,
     fingerprint: Fingerprint,
     block: BlockNumber,
     stored: Option<StoredRecord>,
 ) -> Option<StoredRecord> {
-    if state.queues.held.contains_key(&fingerprint) {
-        return None;
-    }
     match state.remembered(fingerprint) {
         None => stored,
         Some(r) => {
             let stands = r.entry.place == Place::Block && r.entry.record.block == block;
-            let alternate = r.generation.alternate(r.entry).map(str::to_owned);
-            stands.then_some(StoredRecord { record: r.entry.record, alternate })
+            stands.then(|| r.stored())
         }
     }
 }
@@ -235,6 +247,7 @@ fn read_due_hosts(partition: &Partition, now: Millis) -> Result<(), Error> {
         return Ok(());
     };
     let hosts = partition.store.due_hosts(&cursor, DUE_HOSTS)?;
+    steps::step(steps::Step::DueHostsRead);
     let mut state = partition.state.lock();
     if state.epoch != epoch || state.due_cursor.as_ref() != Some(&cursor) {
         return Ok(());
@@ -246,8 +259,7 @@ fn read_due_hosts(partition: &Partition, now: Millis) -> Result<(), Error> {
             return Ok(());
         }
         if state.queues.id(&name).is_none() {
-            let id = state.queues.enter(&name, Stored::Unread);
-            state.queues.schedule(id);
+            state.queues.enter_listed(&name, due);
         }
         state.due_cursor = Some((due, name));
     }
@@ -256,3 +268,6 @@ fn read_due_hosts(partition: &Partition, now: Millis) -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,12 +3,15 @@
 //! Two generations: the *active* one takes every new event; the *frozen* one, while a merge writes it to the store, only
 //! answers. What memory says of a URL overrides what the store says.
 
+use std::collections::BTreeMap;
+
 use ahash::AHashMap;
 
 use crate::event::{Change, NewUrl};
 use crate::fingerprint::Fingerprint;
 use crate::journal::Sequence;
 use crate::record::{Record, State};
+use crate::robots::RobotsMemory;
 
 /// Where an unfinished URL stands in its host's queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +22,11 @@ pub(crate) enum Place {
     Block,
     /// Finished: nowhere.
     None,
+    /// Forgotten: the URL counts as never seen, whatever the store says.
+    Forgotten {
+        /// Whether the filter may still say maybe to it.
+        stale: bool,
+    },
 }
 
 /// When a URL was queued: the number of the event, and the place within it.
@@ -36,13 +44,21 @@ pub(crate) struct Entry {
     key: Span,
     alternate: Span,
     referrer: Span,
+    trace: Span,
 }
 
-/// A text in the arena; an empty one stands for "none" (no key or URL is empty).
+impl Entry {
+    pub(crate) fn is_forgotten(&self) -> bool {
+        matches!(self.place, Place::Forgotten { .. })
+    }
+}
+
+/// A text in the arena; an empty one stands for "none" (no key, URL or trace is empty). Packed: each entry has four.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(C, packed(2))]
 struct Span {
     start: u32,
-    length: u32,
+    length: u16,
 }
 
 /// One generation of a partition's memory.
@@ -52,6 +68,9 @@ pub(crate) struct Generation {
     arena: String,
     /// The last referrer written: a page's new URLs share one copy.
     last_referrer: Span,
+    /// What robots.txt of origins says, by their names, and the bytes of it.
+    robots: BTreeMap<Box<str>, RobotsMemory>,
+    robots_bytes: usize,
 }
 
 impl Generation {
@@ -59,17 +78,58 @@ impl Generation {
         self.entries.get(&fingerprint)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.robots.is_empty()
+    }
+
+    /// URLs that were changed.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Bytes in use, as far as they grow with the number of URLs.
     pub(crate) fn bytes(&self) -> usize {
-        self.arena.len() + self.entries.len() * (size_of::<(Fingerprint, Entry)>() * 8 / 7 + 1)
+        self.robots_bytes + self.arena.len() + self.entries.len() * (size_of::<(Fingerprint, Entry)>() * 8 / 7 + 1)
     }
 
-    pub(crate) fn fingerprints(&self) -> impl Iterator<Item = Fingerprint> + '_ {
-        self.entries.keys().copied()
+    /// What robots.txt of an origin says.
+    pub(crate) fn robots(&self, origin: &str) -> Option<&RobotsMemory> {
+        self.robots.get(origin)
     }
 
+    /// The same of all origins that are in here.
+    pub(crate) fn all_robots(&self) -> impl Iterator<Item = (&str, &RobotsMemory)> {
+        self.robots.iter().map(|(origin, memory)| (&**origin, memory))
+    }
+
+    /// Takes in what robots.txt of an origin says.
+    pub(crate) fn remember_robots(&mut self, origin: &str, memory: RobotsMemory) {
+        self.robots_bytes += origin.len() + memory.bytes();
+        if let Some(before) = self.robots.insert(origin.into(), memory) {
+            self.robots_bytes -= origin.len() + before.bytes();
+        }
+    }
+
+    /// Everything that was changed, what was forgotten too.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (Fingerprint, &Entry)> {
         self.entries.iter().map(|(fingerprint, entry)| (*fingerprint, entry))
+    }
+
+    /// The URLs that are known.
+    pub(crate) fn known(&self) -> impl Iterator<Item = (Fingerprint, &Entry)> {
+        self.entries().filter(|(_, entry)| !entry.is_forgotten())
+    }
+
+    /// Says anew of each forgotten URL whether the filter may say maybe to it. Returns how many that are.
+    pub(crate) fn set_stale(&mut self, maybe: impl Fn(Fingerprint) -> bool) -> u64 {
+        let mut count = 0;
+        for (fingerprint, entry) in &mut self.entries {
+            if let Place::Forgotten { stale } = &mut entry.place {
+                *stale = maybe(*fingerprint);
+                count += u64::from(*stale);
+            }
+        }
+        count
     }
 
     pub(crate) fn key(&self, entry: &Entry) -> &str {
@@ -84,6 +144,10 @@ impl Generation {
         Some(self.text(entry.referrer)).filter(|text| !text.is_empty())
     }
 
+    pub(crate) fn trace(&self, entry: &Entry) -> Option<&str> {
+        Some(self.text(entry.trace)).filter(|text| !text.is_empty())
+    }
+
     /// Takes in a new URL.
     pub(crate) fn insert_new(
         &mut self,
@@ -93,17 +157,10 @@ impl Generation {
         first_seen_secs: u32,
         order: Order,
     ) {
-        let record = Record {
-            state: State::Queued,
-            depth: url.depth,
-            attempts: 0,
-            starts: 0,
-            status: 0,
-            first_seen_secs,
-            block: 0,
-        };
-        let change = Change { key: url.key, alternate: url.alternate, referrer, record };
-        self.put(fingerprint, &change, Place::Tail(order));
+        let state = if url.parked { State::Parked } else { State::Queued };
+        let record = Record { priority: url.priority, ..Record::new(state, url.depth, first_seen_secs) };
+        let change = Change { key: url.key, alternate: url.alternate, referrer, record, trace: None };
+        self.put(fingerprint, &change, if url.parked { Place::None } else { Place::Tail(order) });
     }
 
     /// Takes in the new record of a known URL.
@@ -113,13 +170,34 @@ impl Generation {
             (Place::Tail(_), Some(text)) => self.store_referrer(text),
             _ => Span::default(),
         };
-        if let Some(entry) = self.entries.get_mut(&fingerprint) {
-            *entry = Entry { record: change.record, place, referrer, ..*entry };
-            return;
-        }
-        let key = self.store(change.key);
+        let before = self.entries.get(&fingerprint).copied();
+        let key = before.map_or_else(|| self.store(change.key), |entry| entry.key);
+        // One that was forgotten and is found again is fetched as it was found.
+        let alternate = before.filter(|entry| !entry.is_forgotten()).map(|entry| entry.alternate);
+        let alternate = alternate.unwrap_or_else(|| change.alternate.map_or(Span::default(), |text| self.store(text)));
+        let trace = self.store_trace(before.as_ref(), change.trace);
+        self.entries.insert(fingerprint, Entry { record: change.record, place, key, alternate, referrer, trace });
+    }
+
+    /// Takes in a URL anew: also what is fetched is as the change says.
+    pub(crate) fn replace(&mut self, fingerprint: Fingerprint, change: &Change<'_>, place: Place) {
         let alternate = change.alternate.map_or(Span::default(), |text| self.store(text));
-        self.entries.insert(fingerprint, Entry { record: change.record, place, key, alternate, referrer });
+        if let Some(entry) = self.entries.get_mut(&fingerprint) {
+            entry.alternate = alternate;
+        }
+        self.put(fingerprint, change, place);
+    }
+
+    /// Sets the depth of a URL; false when it is not in here.
+    pub(crate) fn lower(&mut self, fingerprint: Fingerprint, depth: u16) -> bool {
+        let entry = self.entries.get_mut(&fingerprint);
+        entry.map(|entry| entry.record.depth = entry.record.depth.min(depth)).is_some()
+    }
+
+    /// Sets the interval of a URL that nobody has visited yet; false when it is not in here.
+    pub(crate) fn set_interval(&mut self, fingerprint: Fingerprint, interval_secs: u32) -> bool {
+        let entry = self.entries.get_mut(&fingerprint);
+        entry.map(|entry| entry.record.interval_secs = interval_secs).is_some()
     }
 
     /// Whether another URL of some length still fits: offsets are 32 bits.
@@ -128,13 +206,23 @@ impl Generation {
     }
 
     fn text(&self, span: Span) -> &str {
-        &self.arena[span.start as usize..(span.start + span.length) as usize]
+        &self.arena[span.start as usize..span.start as usize + usize::from(span.length)]
     }
 
     fn store(&mut self, text: &str) -> Span {
-        let span = Span { start: self.arena.len() as u32, length: text.len() as u32 };
+        let length = u16::try_from(text.len()).expect("keys, URLs and traces are bounded, far below 64 KiB");
+        let span = Span { start: self.arena.len() as u32, length };
         self.arena.push_str(text);
         span
+    }
+
+    /// The present one is kept where it says the same: a lease repeats it.
+    fn store_trace(&mut self, before: Option<&Entry>, text: Option<&str>) -> Span {
+        let Some(text) = text else { return Span::default() };
+        match before.map(|entry| entry.trace) {
+            Some(span) if self.text(span) == text => span,
+            _ => self.store(text),
+        }
     }
 
     fn store_referrer(&mut self, text: &str) -> Span {

@@ -3,33 +3,36 @@
 //! ```text
 //! freeze   under the lock: memory becomes the frozen generation of sequence S, a new one takes what comes
 //! wait     until S is durable: a merge takes only durable events
-//! write    records, queue blocks, hosts, in key order; filter files; then alone: "S is covered"
+//! plan     what it comes to (`plan`); its queue blocks are written to a file of their own, whole and durable
+//! write    records, index of the queue blocks, hosts, in key order; filter files; then alone: "S is covered"
 //! reopen   the store, so that written leaves leave memory
 //! finish   under the lock: the frozen generation goes; the store's answers count from here
+//! delete   block files that nothing names any more
 //! ```
 //!
-//! A crash in between leaves a store that covers what it covered before, with some records and blocks of a merge that
-//! never was. They do no harm: all that changed after the covered sequence is replayed into memory, which overrides the
-//! store, and a block's item counts only if its record names that very block.
+//! A crash in between leaves a store that covers what it covered before, with some records and index entries of a merge
+//! that never was, and its block file. They do no harm: all that changed after the covered sequence is replayed into
+//! memory, which overrides the store; a block counts only if the covered record names its file, and an item of it only if
+//! its record names that very block; and what the merge took out of the index had left the queue by events that are
+//! replayed.
 
-use std::collections::BTreeMap;
+mod plan;
+
 use std::sync::Arc;
 
-use ahash::AHashSet;
-use bloom::ScalableFilter;
+use bloom::AnyScalable;
 
-use crate::canonical::host_of_key;
+use crate::checkpoint::Checkpoint;
 use crate::error::Error;
 use crate::host::{HostId, Stored};
 use crate::journal::Sequence;
-use crate::memory::{Order, Place};
 use crate::partition::{Frozen, Partition, State};
-use crate::record::{BlockNumber, HostState};
+use crate::record::{Counts, HostState};
+use crate::revisiting::Revisits;
 use crate::shared::Shared;
-use crate::store::{self, Block, BlockId, BlockItem, Change, Covered, StoredHost};
-
-/// URLs in one queue block: read at one go when the host's turn comes, so a bound on what a host costs in memory.
-const BLOCK_ITEMS: usize = 64;
+use crate::steps::{Step, step};
+use crate::store::{BlockId, Covered};
+use plan::{Plan, plan};
 
 /// Whether the store is opened again after the merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +42,17 @@ pub(crate) enum After {
 }
 
 /// A partition as it was at the freeze.
-struct Snapshot {
+pub(crate) struct Snapshot {
     frozen: Frozen,
     hosts: Vec<HostSnapshot>,
+    /// Blocks of which no URL stood in the queue any more.
+    dead_blocks: Vec<(Box<str>, BlockId)>,
     covered: Covered,
     /// What the store covered before.
     before: Sequence,
-    filter: Option<ScalableFilter>,
+    filter: Option<AnyScalable>,
+    /// Entries of the index of due pages that go.
+    obsolete: Vec<(u32, String)>,
 }
 
 struct HostSnapshot {
@@ -55,43 +62,73 @@ struct HostSnapshot {
     state: Option<HostState>,
     default: HostState,
     stored: Stored,
-    delta: i64,
-}
-
-/// What a merge writes, and what it comes to.
-struct Plan {
-    changes: Vec<Change>,
-    covered: Covered,
-    hosts: Vec<(HostId, StoredHost)>,
-    /// Hosts that got new blocks.
-    new_blocks: AHashSet<String>,
+    delta: Counts,
 }
 
 /// Merges one partition.
 pub(crate) fn merge(shared: &Shared, partition: &Partition, after: After) -> Result<(), Error> {
     let mut checkpoint = partition.merging.lock();
+    // Of one that failed something may be frozen still; another one must not take its place.
+    shared.health()?;
     let snapshot = freeze(shared, partition);
+    step(Step::MergeFrozen);
+    write(shared, partition, &mut checkpoint, &snapshot, after)
+}
+
+/// Brings a frozen partition into its store. `checkpoint` is the guard that says that no other merge of it runs. If it
+/// fails nothing more is handed out or taken in: what is frozen is in the journal, and in memory nobody brings it on.
+pub(crate) fn write(
+    shared: &Shared,
+    partition: &Partition,
+    checkpoint: &mut Checkpoint,
+    snapshot: &Snapshot,
+    after: After,
+) -> Result<(), Error> {
+    let written = write_frozen(shared, partition, checkpoint, snapshot, after);
+    written.inspect_err(|error| shared.fail(error.to_string()))
+}
+
+fn write_frozen(
+    shared: &Shared,
+    partition: &Partition,
+    checkpoint: &mut Checkpoint,
+    snapshot: &Snapshot,
+    after: After,
+) -> Result<(), Error> {
     shared.journal.wait_durable(snapshot.frozen.sequence)?;
-    let mut plan = plan(&snapshot, partition)?;
+    step(Step::MergeDurable);
+    let mut plan = plan(snapshot, partition)?;
+    step(Step::MergePlanned);
     partition.store.write(std::mem::take(&mut plan.changes))?;
     if let Some(filter) = &snapshot.filter {
         checkpoint.write(filter, plan.covered.sequence)?;
     }
-    partition.store.cover(&plan.covered)?;
+    step(Step::FilterWritten);
+    partition.store.cover(&plan.covered, &plan.files)?;
+    step(Step::MergeCovered);
     match after {
         After::Reopen => partition.store.reopen()?,
         After::Close => partition.store.close(),
     }
     finish(partition, &plan);
+    step(Step::MergeFinished);
+    // A lease that still reads by what was so before finds that it is not so any more.
+    partition.store.remove_old_blocks()?;
     shared.trim_journal()
 }
 
 fn freeze(shared: &Shared, partition: &Partition) -> Snapshot {
     let mut state = partition.state.lock();
-    let sequence = shared.journal.last();
+    freeze_at(shared, partition, &mut state, shared.journal.last())
+}
+
+/// Freezes a partition at the journal's last sequence, which was read under its lock.
+pub(crate) fn freeze_at(shared: &Shared, partition: &Partition, state: &mut State, sequence: Sequence) -> Snapshot {
+    shared.merge_begun(partition.number);
     let generation = Arc::new(std::mem::take(&mut state.active));
     let frozen = Frozen { generation, sequence };
     state.frozen = Some(frozen.clone());
+    state.room_asked = false;
     for held in state.queues.held.values_mut().filter(|held| held.block == 0) {
         held.block = sequence;
     }
@@ -106,137 +143,40 @@ fn freeze(shared: &Shared, partition: &Partition) -> Snapshot {
             .filter(|(_, item)| item.record.block == 0)
             .for_each(|(_, item)| item.record.block = sequence);
         if std::mem::take(&mut host.dirty) {
+            host.frozen_delta = std::mem::take(&mut host.delta);
             hosts.push(HostSnapshot {
                 id,
                 name: host.name.clone(),
                 state: host.state_set.then_some(host.state),
                 default: host.state,
                 stored: host.stored,
-                delta: std::mem::take(&mut host.delta),
+                delta: host.frozen_delta,
             });
         }
     }
-    let covered = Covered { sequence, books: state.books, ..state.covered };
+    let covered = Covered { sequence, books: state.books, stale_keys: state.stale_keys, ..state.covered };
     let before = state.covered.sequence;
-    Snapshot { frozen, hosts, covered, before, filter: state.filter.clone() }
-}
-
-fn plan(snapshot: &Snapshot, partition: &Partition) -> Result<Plan, Error> {
-    let mut changes = Vec::new();
-    let mut covered = snapshot.covered;
-    let new_blocks = plan_urls(&snapshot.frozen, &mut changes, partition)?;
-    let hosts = plan_hosts(snapshot, &mut covered, &mut changes, partition)?;
-    Ok(Plan { changes, covered, hosts, new_blocks })
-}
-
-/// Records of all changed URLs; blocks that lose some; blocks of those queued in memory. Returns the hosts with new ones.
-fn plan_urls(frozen: &Frozen, changes: &mut Vec<Change>, partition: &Partition) -> Result<AHashSet<String>, Error> {
-    let generation = &*frozen.generation;
-    let mut queued: BTreeMap<(&str, Order), BlockItem> = BTreeMap::new();
-    let mut gone: BTreeMap<(&str, BlockNumber), AHashSet<&str>> = BTreeMap::new();
-    for (_, entry) in generation.entries() {
-        let key = generation.key(entry);
-        let host = host_of_key(key);
-        let mut record = entry.record;
-        if entry.place != Place::Block && record.block != 0 {
-            gone.entry((host, record.block)).or_default().insert(key);
-        }
-        match entry.place {
-            Place::Block => {}
-            Place::None => record.block = 0,
-            Place::Tail(order) => {
-                record.block = frozen.sequence;
-                let referrer = generation.referrer(entry).map(str::to_owned);
-                queued.insert((host, order), BlockItem { key: key.to_owned(), referrer });
-            }
-        }
-        changes.push(store::put_record(key, &record, generation.alternate(entry)));
-    }
-    for ((host, number), keys) in gone {
-        for (id, mut block) in partition.store.blocks(host, number)? {
-            let before = block.0.len();
-            block.0.retain(|item| !keys.contains(&*item.key));
-            if block.0.len() < before {
-                changes.push(store::put_block(host, id, &block));
-            }
-        }
-    }
-    Ok(plan_blocks(queued, frozen.sequence, changes))
-}
-
-fn plan_blocks(
-    queued: BTreeMap<(&str, Order), BlockItem>,
-    number: BlockNumber,
-    changes: &mut Vec<Change>,
-) -> AHashSet<String> {
-    let mut hosts = AHashSet::new();
-    let mut open: Option<(&str, u32, Block)> = None;
-    for ((host, _), item) in queued {
-        let part = match &mut open {
-            Some((name, _, block)) if *name == host && block.0.len() < BLOCK_ITEMS => {
-                block.0.push(item);
-                continue;
-            }
-            Some((name, part, _)) if *name == host => *part + 1,
-            _ => 0,
-        };
-        let full = open.replace((host, part, Block(vec![item])));
-        changes.extend(full.map(|(host, part, block)| store::put_block(host, BlockId { number, part }, &block)));
-        if part == 0 {
-            hosts.insert(host.to_owned());
-        }
-    }
-    changes.extend(open.map(|(host, part, block)| store::put_block(host, BlockId { number, part }, &block)));
-    hosts
-}
-
-/// Records of all changed hosts and their places in the due-time index.
-fn plan_hosts(
-    snapshot: &Snapshot,
-    covered: &mut Covered,
-    changes: &mut Vec<Change>,
-    partition: &Partition,
-) -> Result<Vec<(HostId, StoredHost)>, Error> {
-    let mut hosts = Vec::with_capacity(snapshot.hosts.len());
-    for host in &snapshot.hosts {
-        let stored = match host.stored {
-            Stored::Unread => {
-                partition.store.host(&host.name, snapshot.before)?.map_or(Stored::Absent, Stored::Present)
-            }
-            known => known,
-        };
-        let state = host.state.unwrap_or(match stored {
-            Stored::Present(stored) => stored.state,
-            _ => host.default,
-        });
-        let queued = stored.queued().saturating_add_signed(host.delta);
-        let new = StoredHost { state, queued };
-        let before = if let Stored::Present(before) = &stored { Some(before) } else { None };
-        changes.push(store::put_host(&host.name, covered.sequence, &new, before));
-        if stored.due() != new.due() {
-            changes.extend(stored.due().map(|due| store::set_due(&host.name, due, false)));
-            changes.extend(new.due().map(|due| store::set_due(&host.name, due, true)));
-        }
-        covered.hosts += u64::from(stored == Stored::Absent);
-        covered.scheduled += u64::from(new.due().is_some());
-        covered.scheduled -= u64::from(stored.due().is_some());
-        hosts.push((host.id, new));
-    }
-    Ok(hosts)
+    let dead_blocks = std::mem::take(&mut state.queues.dead_blocks);
+    let obsolete = state.revisits.as_mut().map(Revisits::take_obsolete).unwrap_or_default();
+    Snapshot { frozen, hosts, dead_blocks, covered, before, filter: state.filter.clone(), obsolete }
 }
 
 fn finish(partition: &Partition, plan: &Plan) {
     let mut state = partition.state.lock();
     let state = &mut *state;
     let frozen = state.frozen.take();
+    if let Some(revisits) = &mut state.revisits {
+        revisits.merged(&state.active);
+    }
     state.covered = plan.covered;
     state.epoch += 1;
-    for (id, stored) in &plan.hosts {
-        state.queues.set_stored(*id, Stored::Present(*stored));
-        let host = state.queues.host_mut(*id);
+    for planned in &plan.hosts {
+        state.queues.set_stored(planned.id, Stored::Present(planned.stored));
+        let host = state.queues.host_mut(planned.id);
         host.frozen_tail.clear();
-        host.unread_blocks |= plan.new_blocks.contains(&*host.name);
-        state.queues.schedule(*id);
+        host.frozen_delta = Counts::default();
+        planned.new_blocks.iter().for_each(|class| host.unread.add(*class));
+        state.queues.schedule(planned.id);
     }
     state.queues.evict();
     rewind_due_hosts(state);

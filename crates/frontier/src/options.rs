@@ -1,26 +1,38 @@
 //! What a frontier is opened with.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::block_reason::BlockReason;
+use crate::canonical::Rules;
+use crate::growth::GrowthGuard;
 use crate::host::Politeness;
-use crate::shared::Rebuilding;
+use crate::journal::Pace;
+use crate::ledger::Budget;
+use crate::recrawl::Recrawl;
+use crate::shared::Filtering;
 
 /// Shares of `recent_bytes` that a partition has. It asks for a merge at one; one that had to wait for its turn freezes up
 /// to two, and a third fills meanwhile.
 const SHARES: u64 = 3;
 /// Hosts that all partitions together keep in memory though they have nothing to do now. About 400 bytes each.
-const HOSTS_IN_MEMORY: usize = 65_536;
+const HOSTS_IN_MEMORY: usize = 131_072;
 /// … and each of many partitions at least.
 const MIN_HOSTS_IN_MEMORY: usize = 256;
 
+/// Bytes of one partition's filter at least, however little memory all may take.
+const MIN_FILTER_BYTES: u64 = 1 << 14;
+
 /// What a frontier is opened with. Sizes are totals of the process, split over partitions.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// The data directory; made when missing.
     pub dir: PathBuf,
     /// Number of partitions of a directory that is made now; an existing one keeps its own.
     pub partitions: u16,
+    /// By which URLs are made one. An existing directory is opened only under those it was made under.
+    pub rules: Rules,
     /// Fingerprints in the hot cache, 16 bytes each.
     pub hot_cache_entries: usize,
     /// Memory for URLs not yet merged, in bytes.
@@ -29,16 +41,8 @@ pub struct Options {
     pub commit_interval: Duration,
     /// Size beyond which the journal makes the partition merge that keeps its oldest segment, in bytes.
     pub journal_max_bytes: u64,
-    /// Rate of false positives, over all layers of a filter.
-    pub false_positive_rate: f64,
-    /// URLs for which the first layers are sized.
-    pub filter_initial_capacity: u64,
-    /// How much larger each further layer is.
-    pub filter_growth_factor: f64,
-    /// A filter of more layers than this is rebuilt as one, in the background.
-    pub filter_max_layers: usize,
-    /// Share of one core that a rebuild may take, above 0 and up to 1.
-    pub filter_rebuild_cpu_share: f64,
+    /// The filters.
+    pub filter: FilterOptions,
     /// Memory for the stores' caches, in bytes.
     pub store_cache_bytes: u64,
     /// Requests open to one host at a time.
@@ -47,35 +51,137 @@ pub struct Options {
     pub delay_ms: u64,
     /// Attempts at a URL before it has failed.
     pub max_attempts: u8,
+    /// The same where the last attempt failed for one of these reasons.
+    pub max_attempts_by_reason: BTreeMap<BlockReason, u8>,
+    /// How much of each site is taken.
+    pub budget: Budget,
     /// First back-off of a failing host, doubled with each further failure, in milliseconds.
     pub retry_delay_ms: u64,
     /// Longest back-off, and longest Retry-After that is honoured, in milliseconds.
     pub max_retry_delay_ms: u64,
+    /// When pages are visited again; `None`: each is visited once.
+    pub recrawl: Option<Recrawl>,
+    /// When a host that grows without end is slowed.
+    pub growth_guard: GrowthGuard,
+    /// Nothing happens by itself: a test commits and merges step by step.
+    #[cfg(test)]
+    pub(crate) by_hand: bool,
+}
+
+/// How the filters are made, and when anew.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FilterOptions {
+    /// Kind of their layers.
+    pub kind: FilterKind,
+    /// Rate of false positives, over all layers of a filter.
+    pub false_positive_rate: f64,
+    /// URLs for which the first layers are sized.
+    pub initial_capacity: u64,
+    /// How much larger each further layer is.
+    pub growth_factor: f64,
+    /// A filter of more layers than this is rebuilt as one, in the background.
+    pub max_layers: usize,
+    /// A filter with more than this share of forgotten URLs in it is rebuilt, above 0 and up to 1.
+    pub max_stale_share: f64,
+    /// Memory for the layers, in bytes; where it does not do, the rate is waived.
+    pub max_bytes: u64,
+    /// Share of one core that a rebuild may take, above 0 and up to 1.
+    pub rebuild_cpu_share: f64,
+}
+
+/// What the layers of a filter are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FilterKind {
+    /// Bloom filters by cache lines: fastest and smallest; a forgotten URL stays in until the next rebuild.
+    ScalableBloom,
+    /// The same with counters instead of bits: forgets at once, at four times the space.
+    ScalableCounting,
+    /// Cuckoo filters: forgets at once, at 1.4 times the space and two cache lines a probe.
+    ScalableCuckoo,
+}
+
+impl FilterKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::ScalableBloom, Self::ScalableCounting, Self::ScalableCuckoo];
+
+    /// Its word in a config file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ScalableBloom => "scalable_bloom",
+            Self::ScalableCounting => "scalable_counting",
+            Self::ScalableCuckoo => "scalable_cuckoo",
+        }
+    }
+
+    /// The kind whose layers are these.
+    pub(crate) fn of(layers: bloom::Kind) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.layers() == layers)
+    }
+
+    /// Number of the kind in `bloom`.
+    pub(crate) fn layers(self) -> bloom::Kind {
+        match self {
+            Self::ScalableBloom => bloom::Kind::Blocked,
+            Self::ScalableCounting => bloom::Kind::Counting,
+            Self::ScalableCuckoo => bloom::Kind::Cuckoo,
+        }
+    }
 }
 
 impl Options {
-    /// Options under which a stopped directory only answers questions.
-    pub(crate) fn for_questions(dir: &Path, partitions: u16) -> Self {
+    /// The defaults, for this data directory.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
-            dir: dir.to_owned(),
+            dir: dir.into(),
+            partitions: 16,
+            rules: Rules::default(),
+            hot_cache_entries: 1 << 20,
+            recent_bytes: 256 << 20,
+            commit_interval: Duration::from_millis(20),
+            journal_max_bytes: 256 << 20,
+            filter: FilterOptions::default(),
+            store_cache_bytes: 64 << 20,
+            connections_per_host: 1,
+            delay_ms: 1000,
+            max_attempts: 3,
+            max_attempts_by_reason: BTreeMap::new(),
+            budget: Budget { park: true, ..Budget::default() },
+            retry_delay_ms: 30_000,
+            max_retry_delay_ms: 3_600_000,
+            recrawl: None,
+            growth_guard: GrowthGuard::default(),
+            #[cfg(test)]
+            by_hand: false,
+        }
+    }
+
+    /// Options under which a stopped directory only answers questions.
+    pub(crate) fn for_questions(dir: &Path, partitions: u16, filter: Option<FilterOptions>) -> Self {
+        Self {
             partitions,
             hot_cache_entries: 0,
-            recent_bytes: 1 << 28,
             commit_interval: Duration::ZERO,
             journal_max_bytes: u64::MAX,
-            // Layers of whatever budget are read; none is written.
-            false_positive_rate: 0.5,
-            filter_initial_capacity: 1,
-            filter_growth_factor: 2.0,
-            filter_max_layers: usize::MAX,
-            filter_rebuild_cpu_share: 1.0,
+            filter: filter.unwrap_or_default(),
             store_cache_bytes: 1 << 24,
-            connections_per_host: 1,
-            delay_ms: 0,
-            max_attempts: 1,
-            retry_delay_ms: 0,
-            max_retry_delay_ms: 0,
+            ..Self::new(dir)
         }
+    }
+
+    pub(crate) fn pace(&self) -> Pace {
+        Pace { interval: self.commit_interval, max_bytes: self.journal_max_bytes, by_caller: self.is_by_hand() }
+    }
+
+    /// Whether nothing is to happen by itself.
+    #[cfg(test)]
+    pub(crate) fn is_by_hand(&self) -> bool {
+        self.by_hand
+    }
+
+    /// Whether nothing is to happen by itself: only in tests.
+    #[cfg(not(test))]
+    pub(crate) fn is_by_hand(&self) -> bool {
+        false
     }
 
     pub(crate) fn politeness(&self, partitions: usize) -> Politeness {
@@ -84,25 +190,48 @@ impl Options {
             delay_ms: self.delay_ms,
             retry_delay_ms: self.retry_delay_ms,
             max_retry_delay_ms: self.max_retry_delay_ms,
+            guard: self.growth_guard,
             hosts_in_memory: (HOSTS_IN_MEMORY / partitions).max(MIN_HOSTS_IN_MEMORY),
         }
     }
 
     /// Of one partition's filter.
-    pub(crate) fn filter_settings(&self, partitions: usize) -> bloom::Settings {
+    fn filter_settings(&self, partitions: usize) -> bloom::Settings {
         bloom::Settings {
-            false_positive_rate: self.false_positive_rate,
-            initial_capacity: self.filter_initial_capacity.div_ceil(partitions as u64).max(1),
-            growth_factor: self.filter_growth_factor,
+            false_positive_rate: self.filter.false_positive_rate,
+            initial_capacity: self.filter.initial_capacity.div_ceil(partitions as u64).max(1),
+            growth_factor: self.filter.growth_factor,
+            max_bytes: Some((self.filter.max_bytes / partitions as u64).max(MIN_FILTER_BYTES)),
         }
     }
 
-    pub(crate) fn rebuilding(&self) -> Rebuilding {
-        Rebuilding { max_layers: self.filter_max_layers, cpu_share: self.filter_rebuild_cpu_share.clamp(0.01, 1.0) }
+    pub(crate) fn filtering(&self, partitions: usize) -> Filtering {
+        Filtering {
+            kind: self.filter.kind.layers(),
+            settings: self.filter_settings(partitions),
+            max_layers: self.filter.max_layers,
+            max_stale_share: self.filter.max_stale_share,
+            cpu_share: self.filter.rebuild_cpu_share.clamp(0.01, 1.0),
+        }
     }
 
     /// Of one generation of one partition's memory.
     pub(crate) fn generation_bytes(&self, partitions: usize) -> usize {
         (self.recent_bytes / partitions as u64 / SHARES) as usize
+    }
+}
+
+impl Default for FilterOptions {
+    fn default() -> Self {
+        Self {
+            kind: FilterKind::ScalableBloom,
+            false_positive_rate: 0.01,
+            initial_capacity: 1_000_000,
+            growth_factor: 2.0,
+            max_layers: 3,
+            max_stale_share: 0.1,
+            max_bytes: 1 << 30,
+            rebuild_cpu_share: 0.25,
+        }
     }
 }

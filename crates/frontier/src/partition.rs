@@ -1,4 +1,4 @@
-//! One partition: a small frontier with its own lock. The seen-test in its steps, and `apply`, the fold of events.
+//! One partition: a small frontier with its own lock, and the seen-test in its steps. How events change it: `apply`.
 //!
 //! Whatever answers a question about a URL is asked in this order: hot cache, active memory, frozen memory, filter,
 //! store. All but the last are under the lock; a store read happens outside it, and what it said holds only as long as
@@ -7,22 +7,27 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bloom::ScalableFilter;
+use ahash::AHashMap;
+use bloom::AnyScalable;
 use parking_lot::{Condvar, Mutex};
 
 use crate::Millis;
 use crate::books::Books;
-use crate::canonical::host_of_key;
 use crate::checkpoint::Checkpoint;
-use crate::event::{Change, Event};
+use crate::error::Error;
 use crate::fingerprint::{Fingerprint, Secret};
-use crate::host::{HostId, Item, Stored};
+use crate::host::{Host, HostId, Item};
 use crate::hot_cache::HotCache;
 use crate::journal::Sequence;
-use crate::memory::{Entry, Generation, Order, Place};
+use crate::ledger::Ledger;
+use crate::memory::{Entry, Generation, Place};
 use crate::queue::Queues;
-use crate::record::{HostState, State as UrlState};
-use crate::store::{Covered, Store};
+use crate::revisiting::Revisits;
+use crate::store::{Covered, Store, StoredRecord};
+use crate::tail::Front;
+
+/// What a host with one URL in its queue takes in memory, its name and its place in the schedule included.
+const HOST_BYTES: usize = size_of::<Host>() + 256;
 
 /// A partition; shared by all threads.
 pub(crate) struct Partition {
@@ -45,12 +50,20 @@ pub(crate) struct State {
     pub(crate) frozen: Option<Frozen>,
     pub(crate) hot: HotCache,
     /// `None` while it is rebuilt from the exact set: then the answer is maybe to everything.
-    pub(crate) filter: Option<ScalableFilter>,
+    pub(crate) filter: Option<AnyScalable>,
+    /// Forgotten URLs to which the filter still says maybe.
+    pub(crate) stale_keys: u64,
+    /// Those that there were after the last rebuild.
+    pub(crate) stale_at_rebuild: u64,
     /// Somebody wants the filter to be made anew.
     pub(crate) rebuild_asked: bool,
     /// What the filter files on disk cover; a replay adds the rest.
     pub(crate) filter_covered: Sequence,
     pub(crate) queues: Queues,
+    /// What hosts have used of their budgets; `None` where there are none.
+    pub(crate) ledger: Option<Ledger>,
+    /// The pages that are due again; `None` where no page is visited twice.
+    pub(crate) revisits: Option<Revisits>,
     pub(crate) books: Books,
     /// What the store covers.
     pub(crate) covered: Covered,
@@ -58,9 +71,13 @@ pub(crate) struct State {
     pub(crate) epoch: u64,
     /// Where the search for due hosts in the store goes on; `None` when there are no more.
     pub(crate) due_cursor: Option<(Millis, String)>,
+    /// A merge was asked for that makes room for hosts, and has not begun.
+    pub(crate) room_asked: bool,
     /// When the next host in the store is due, as far as known.
     pub(crate) next_disk_due: Option<Millis>,
-    secret: Secret,
+    pub(crate) secret: Secret,
+    /// A filter of one more layer than this grows no further; it is being rebuilt.
+    pub(crate) max_filter_layers: usize,
 }
 
 /// The generation that a merge writes.
@@ -71,17 +88,15 @@ pub(crate) struct Frozen {
     pub(crate) sequence: Sequence,
 }
 
-/// The seen-test's answer without the store.
+/// What memory knows of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// In memory: seen.
-    Seen,
-    /// The filter says absent: new.
-    Absent,
-    /// The filter says maybe: the store must be asked.
-    Maybe,
-    /// There is no filter now: the store must be asked.
-    Bypassed,
+pub(crate) enum Recall {
+    /// Seen. `open_depth`: its depth if it is known to be unfinished, up to 255; else zero.
+    Seen { open_depth: u16 },
+    /// Forgotten, so new: what the store says of it does not count any more. `stale`: it may be in the filter still.
+    Forgotten { stale: bool },
+    /// Nothing: the filter must be asked, and then perhaps the store.
+    Unknown,
 }
 
 impl Partition {
@@ -97,48 +112,93 @@ impl Partition {
         }
     }
 
+    /// The stored records of those of the URLs that memory does not know, and the epoch in which they hold.
+    pub(crate) fn read_unremembered<'a>(
+        &self,
+        urls: impl Iterator<Item = (Fingerprint, &'a str)>,
+    ) -> Result<(u64, AHashMap<Fingerprint, StoredRecord>), Error> {
+        let (epoch, unread) = {
+            let state = self.state.lock();
+            let unread = urls.filter(|(fingerprint, _)| state.remembered(*fingerprint).is_none());
+            (state.epoch, unread.collect::<Vec<_>>())
+        };
+        let mut read = AHashMap::new();
+        for (fingerprint, key) in unread {
+            if let Some(stored) = self.store.record(key)? {
+                read.insert(fingerprint, stored);
+            }
+        }
+        Ok((epoch, read))
+    }
+
     /// Publishes when this partition wants to be asked for a lease again.
     pub(crate) fn publish(&self, state: &State) {
         let memory = state.queues.next_due().unwrap_or(Millis::MAX);
-        let due = memory.min(state.disk_due().unwrap_or(Millis::MAX));
+        let others = [state.disk_due(), state.room_wanted(), state.next_revisit()];
+        let due = others.into_iter().flatten().fold(memory, Millis::min);
         self.next_due.store(due, Ordering::Release);
-        self.next_commit.store(state.queues.next_commit().unwrap_or(Sequence::MAX), Ordering::Release);
+        let awaited = state.revisits.as_ref().and_then(Revisits::awaited);
+        let commit = state.queues.next_commit().into_iter().chain(awaited).min();
+        self.next_commit.store(commit.unwrap_or(Sequence::MAX), Ordering::Release);
     }
 }
 
 impl State {
-    pub(crate) fn new(secret: Secret, hot_cache_entries: usize, queues: Queues, covered: Covered) -> Self {
+    pub(crate) fn new(
+        secret: Secret,
+        hot: HotCache,
+        queues: Queues,
+        covered: Covered,
+        max_filter_layers: usize,
+    ) -> Self {
         Self {
             active: Generation::default(),
             frozen: None,
-            hot: HotCache::new(hot_cache_entries),
+            hot,
             filter: None,
+            stale_keys: covered.stale_keys,
+            stale_at_rebuild: 0,
             rebuild_asked: false,
             filter_covered: 0,
             queues,
+            ledger: None,
+            revisits: None,
             books: covered.books,
             covered,
             epoch: 0,
             due_cursor: (covered.scheduled > 0).then(Default::default),
+            room_asked: false,
             next_disk_due: (covered.scheduled > 0).then_some(0),
             secret,
+            max_filter_layers,
         }
     }
 
-    /// Steps b and c of the seen-test. A URL found in memory becomes hot.
-    pub(crate) fn probe(&mut self, fingerprint: Fingerprint) -> Answer {
-        if self.hot.contains(fingerprint) {
-            return Answer::Seen;
+    /// Step b of the seen-test. A URL found in memory becomes hot.
+    pub(crate) fn recall(&mut self, fingerprint: Fingerprint) -> Recall {
+        if let Some(open_depth) = self.hot.find(fingerprint) {
+            return Recall::Seen { open_depth };
         }
-        if self.remembered(fingerprint).is_some() {
-            self.hot.insert(fingerprint);
-            return Answer::Seen;
+        if self.queues.is_forgotten(fingerprint) {
+            return Recall::Seen { open_depth: 0 };
         }
-        match &self.filter {
-            None => Answer::Bypassed,
-            Some(filter) if filter.contains(fingerprint) => Answer::Maybe,
-            Some(_) => Answer::Absent,
+        match self.remembered(fingerprint).map(|remembered| (remembered.entry.place, remembered.entry.record)) {
+            None => Recall::Unknown,
+            Some((Place::Forgotten { stale }, _)) => Recall::Forgotten { stale },
+            Some((_, record)) => {
+                let open_depth = record.open_depth();
+                self.hot.insert(fingerprint, open_depth);
+                Recall::Seen { open_depth }
+            }
         }
+    }
+
+    /// Step c of the seen-test: whether the filter says maybe to each; `None` while there is no filter.
+    pub(crate) fn ask_filter(&self, fingerprints: &[Fingerprint]) -> Vec<Option<bool>> {
+        let Some(filter) = &self.filter else { return vec![None; fingerprints.len()] };
+        let mut maybe = vec![false; fingerprints.len()];
+        filter.contains_batch(fingerprints, &mut maybe);
+        maybe.into_iter().map(Some).collect()
     }
 
     /// What memory says of a URL, newest first.
@@ -151,140 +211,41 @@ impl State {
         Some(Remembered { generation: &frozen.generation, entry, frozen_at: frozen.sequence })
     }
 
-    /// Folds one event into the state. The same at a replay as when it happened.
-    pub(crate) fn apply(&mut self, sequence: Sequence, event: &Event<'_>) {
-        match event {
-            Event::Found { at, referrer, urls, books } => {
-                let mut host = None;
-                for (place, url) in (0..).zip(urls) {
-                    let fingerprint = self.secret.fingerprint(url.key);
-                    let order = Order { sequence, place };
-                    self.filter_insert(sequence, fingerprint);
-                    self.active.insert_new(fingerprint, url, *referrer, (at / 1000) as u32, order);
-                    let name = host_of_key(url.key);
-                    let id = match host {
-                        Some((known, id)) if known == name => id,
-                        _ => self.enter(name),
-                    };
-                    host = Some((name, id));
-                    self.push_tail(id, fingerprint, order, 1);
-                }
-                self.books.add(books);
-            }
-            Event::Leased(change) => {
-                let fingerprint = self.secret.fingerprint(change.key);
-                let (place, block) = self.stands(fingerprint, change.record.block);
-                let mut change = *change;
-                change.record.block = block;
-                self.active.put(fingerprint, &change, place);
-                self.touch(change.key);
-            }
-            Event::Completed { change, host, books } => {
-                self.complete(sequence, change);
-                if let Some(state) = host {
-                    self.set_host(host_of_key(change.key), *state);
-                }
-                self.books.add(books);
-            }
-            Event::Host { host, state, books } => {
-                self.set_host(host, *state);
-                self.books.add(books);
-            }
-        }
-    }
-
-    fn complete(&mut self, sequence: Sequence, change: &Change<'_>) {
-        let fingerprint = self.secret.fingerprint(change.key);
-        let (_, block) = self.stands(fingerprint, change.record.block);
-        let mut change = *change;
-        change.record.block = block;
-        if change.record.state == UrlState::Queued {
-            // After the URLs found by the same event.
-            let order = Order { sequence, place: u32::MAX };
-            self.active.put(fingerprint, &change, Place::Tail(order));
-            let id = self.enter(host_of_key(change.key));
-            self.push_tail(id, fingerprint, order, 0);
-        } else {
-            self.active.put(fingerprint, &change, Place::None);
-            let id = self.touch(change.key);
-            self.queues.host_mut(id).delta -= 1;
-        }
-    }
-
-    /// Where an unfinished URL stands in the queue, and the block in the store that holds it. An event says only what
-    /// was so when it happened, and a merge that never came to its end must not count: memory knows better.
-    fn stands(&self, fingerprint: Fingerprint, otherwise: Sequence) -> (Place, Sequence) {
-        match self.remembered(fingerprint) {
-            None => (Place::Block, otherwise),
-            Some(Remembered { entry, frozen_at: 0, .. }) => (entry.place, entry.record.block),
-            Some(Remembered { entry, frozen_at, .. }) => match entry.place {
-                Place::Tail(_) => (Place::Block, frozen_at),
-                place => (place, entry.record.block),
-            },
-        }
-    }
-
-    fn push_tail(&mut self, id: HostId, fingerprint: Fingerprint, order: Order, more: i64) {
-        let host = self.queues.host_mut(id);
-        host.tail.push_back((fingerprint, order));
-        host.delta += more;
-        host.dirty = true;
-        self.queues.schedule(id);
-    }
-
-    fn set_host(&mut self, name: &str, state: HostState) {
-        let id = self.enter(name);
-        let host = self.queues.host_mut(id);
-        host.state = state;
-        host.state_set = true;
-        host.dirty = true;
-        self.queues.schedule(id);
-    }
-
-    fn touch(&mut self, key: &str) -> HostId {
-        let id = self.enter(host_of_key(key));
-        self.queues.host_mut(id).dirty = true;
-        id
-    }
-
-    /// The host in memory. While the store has no hosts at all, one that is new here is new to the crawl.
-    fn enter(&mut self, name: &str) -> HostId {
-        let stored = if self.covered.hosts == 0 { Stored::Absent } else { Stored::Unread };
-        self.queues.enter(name, stored)
-    }
-
-    fn filter_insert(&mut self, sequence: Sequence, fingerprint: Fingerprint) {
-        if sequence > self.filter_covered
-            && let Some(filter) = &mut self.filter
-        {
-            filter.insert(fingerprint);
-        }
-    }
-
     /// The first URL of a host's tail that still stands there, without taking it out; what does not is dropped.
-    pub(crate) fn tail_front(&mut self, id: HostId) -> Option<(Fingerprint, Order)> {
+    pub(crate) fn tail_front(&mut self, id: HostId) -> Option<Front> {
         loop {
-            let host = self.queues.host(id);
-            let (fingerprint, order) = *host.frozen_tail.front().or(host.tail.front())?;
+            let (priority, fingerprint, order) = self.queues.host_mut(id).next_tail().front()?;
             let stands = self.remembered(fingerprint).is_some_and(|r| r.entry.place == Place::Tail(order));
             if stands && !self.queues.held.contains_key(&fingerprint) {
-                return Some((fingerprint, order));
+                return Some((priority, fingerprint, order));
             }
-            self.drop_tail_front(id);
+            self.queues.host_mut(id).next_tail().pop_front();
         }
     }
 
-    /// Takes the front of a host's tail out.
-    pub(crate) fn drop_tail_front(&mut self, id: HostId) {
-        let host = self.queues.host_mut(id);
-        if host.frozen_tail.pop_front().is_none() {
-            host.tail.pop_front();
-        }
+    /// Whether memory holds what the store does not.
+    pub(crate) fn has_changed(&self) -> bool {
+        !self.active.is_empty() || self.queues.ids().any(|id| self.queues.host(id).dirty)
+    }
+
+    /// Bytes of what the next merge will take out of memory: URLs, and their hosts as far as they are more than memory
+    /// keeps anyway.
+    pub(crate) fn unmerged_bytes(&self) -> usize {
+        // A host that no URL of it keeps in memory is not there for a merge to take out.
+        self.active.bytes() + self.queues.excess_hosts().min(self.active.len()) * HOST_BYTES
     }
 
     /// When the next host that is only in the store is due, if memory has room for it.
     pub(crate) fn disk_due(&self) -> Option<Millis> {
-        self.next_disk_due.filter(|_| !self.queues.is_crowded())
+        self.next_disk_due.filter(|_| !self.queues.is_crowded()).map(|due| due.max(self.queues.earliest()))
+    }
+
+    /// Since when a host that is only in the store would be due, where memory is filling with hosts and a merge is to be
+    /// asked for that makes room. Where nothing has changed since the last one it would make none.
+    pub(crate) fn room_wanted(&self) -> Option<Millis> {
+        let is_wanted =
+            self.queues.is_filling() && !self.room_asked && self.frozen.is_none() && !self.active.is_empty();
+        self.next_disk_due.filter(|_| is_wanted).map(|due| due.max(self.queues.earliest()))
     }
 
     /// Hosts of which a URL is known.
@@ -307,7 +268,20 @@ pub(crate) struct Remembered<'a> {
     pub(crate) frozen_at: Sequence,
 }
 
-impl Remembered<'_> {
+impl<'a> Remembered<'a> {
+    pub(crate) fn key(&self) -> &'a str {
+        self.generation.key(self.entry)
+    }
+
+    /// As the store would say it.
+    pub(crate) fn stored(&self) -> StoredRecord {
+        StoredRecord {
+            record: self.entry.record,
+            alternate: self.generation.alternate(self.entry).map(str::to_owned),
+            trace: self.generation.trace(self.entry).map(str::to_owned),
+        }
+    }
+
     /// The URL as it goes out.
     pub(crate) fn item(&self) -> Item {
         let mut record = self.entry.record;
@@ -317,6 +291,7 @@ impl Remembered<'_> {
             alternate: self.generation.alternate(self.entry).map(Into::into),
             referrer: self.generation.referrer(self.entry).map(Into::into),
             record,
+            trace: self.generation.trace(self.entry).map(Into::into),
         }
     }
 }

@@ -13,12 +13,28 @@ use crate::fingerprint::Fingerprint;
 use crate::host::{Host, HostId, Item, Politeness, Stored, wait_full_delay};
 use crate::journal::Sequence;
 use crate::record::{BlockNumber, HostState};
+use crate::store::BlockId;
 
 /// A URL that is at a head or in flight; its block must not bring it a second time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) block: BlockNumber,
+    /// The one of its blocks that holds it, once that was read: then it counts among the URLs of it that are left.
+    met_in: Option<BlockId>,
     pub(crate) in_flight: bool,
+    /// It was forgotten while in flight: until its lease ends it counts as seen, and then it is gone.
+    pub(crate) forgotten: bool,
+}
+
+impl Held {
+    fn new(block: BlockNumber) -> Self {
+        Self { block, met_in: None, in_flight: false, forgotten: false }
+    }
+
+    /// Whether it stands in this block and was not met in it yet.
+    pub(crate) fn is_unmet_in(&self, block: BlockId) -> bool {
+        self.block == block.number && self.met_in.is_none()
+    }
 }
 
 /// All hosts of a partition in memory, and when each may be asked.
@@ -30,11 +46,18 @@ pub(crate) struct Queues {
     /// Hosts whose next URL is not durable yet, by the sequence that they wait for.
     uncommitted: VecDeque<(Sequence, HostId)>,
     pub(crate) held: AHashMap<Fingerprint, Held>,
+    /// Blocks that were read and of which no URL stands in the queue any more, by host, since the last freeze.
+    pub(crate) dead_blocks: Vec<(Box<str>, BlockId)>,
+    /// URLs in flight that are known.
     pub(crate) in_flight: u64,
+    /// URLs in flight that were forgotten.
+    pub(crate) in_flight_forgotten: u64,
     /// Hosts in memory that the store has no record of.
     pub(crate) absent_hosts: u64,
     /// Hosts in memory that are listed in the store's due-time index.
     pub(crate) listed_hosts: u64,
+    /// Hosts in memory at which a merge is asked for that makes room: half of what the last one left is used.
+    make_room_at: usize,
     politeness: Politeness,
     /// When this run began: a host with a past first waits its own full delay from then.
     opened: Millis,
@@ -49,9 +72,12 @@ impl Queues {
             schedule: BinaryHeap::new(),
             uncommitted: VecDeque::new(),
             held: AHashMap::new(),
+            dead_blocks: Vec::new(),
             in_flight: 0,
+            in_flight_forgotten: 0,
             absent_hosts: 0,
             listed_hosts: 0,
+            make_room_at: politeness.hosts_in_memory / 2,
             politeness,
             opened,
         }
@@ -74,6 +100,16 @@ impl Queues {
         self.ids.len() >= self.politeness.hosts_in_memory
     }
 
+    /// Whether it soon will.
+    pub(crate) fn is_filling(&self) -> bool {
+        self.ids.len() >= self.make_room_at
+    }
+
+    /// By how many hosts that is too many.
+    pub(crate) fn excess_hosts(&self) -> usize {
+        self.ids.len().saturating_sub(self.politeness.hosts_in_memory)
+    }
+
     pub(crate) fn ids(&self) -> impl Iterator<Item = HostId> + '_ {
         self.ids.values().copied()
     }
@@ -83,8 +119,7 @@ impl Queues {
         if let Some(id) = self.ids.get(name) {
             return *id;
         }
-        let state = HostState { delay_ms: self.politeness.delay_ms, ..HostState::default() };
-        let host = Host::new(name, state, stored);
+        let host = Host::new(name, self.unknown(), stored);
         self.absent_hosts += u64::from(stored == Stored::Absent);
         let id = match self.free.pop() {
             Some(id) => {
@@ -100,25 +135,55 @@ impl Queues {
         id
     }
 
+    /// The host of this name, which the store's due-time index lists as due then. Until its state is read it is taken for
+    /// what it will be at the earliest: else hosts that are not read yet would come before all that have been, and no
+    /// lease before all were read.
+    pub(crate) fn enter_listed(&mut self, name: &str, due: Millis) {
+        let id = self.enter(name, Stored::Unread);
+        let earliest = self.earliest();
+        let host = self.host_mut(id);
+        if !host.state_set {
+            host.state.next_slot = due.max(earliest);
+        }
+        host.is_listed = true;
+        self.listed_hosts += 1;
+        self.schedule(id);
+    }
+
+    /// Before this no host from before this run is asked: each first waits its full delay.
+    pub(crate) fn earliest(&self) -> Millis {
+        self.opened + self.politeness.delay_ms
+    }
+
+    /// What the state of a host that is only in the store will be when it is read.
+    pub(crate) fn taken_in(&self, stored: &HostState) -> HostState {
+        // Written before this run or in it, as of a host that had left memory: the later time counts.
+        let full = self.opened + stored.delay_ms.max(self.politeness.delay_ms);
+        HostState { next_slot: stored.next_slot.max(full), ..*stored }
+    }
+
+    /// The state of a host that nobody has heard of.
+    pub(crate) fn unknown(&self) -> HostState {
+        HostState { delay_ms: self.politeness.delay_ms, ..HostState::default() }
+    }
+
     /// Takes in what the store says of a host.
     pub(crate) fn set_stored(&mut self, id: HostId, stored: Stored) {
-        let (opened, politeness) = (self.opened, self.politeness);
+        let taken_in = if let Stored::Present(host) = stored { Some(self.taken_in(&host.state)) } else { None };
         let host = self.host_mut(id);
         let before = std::mem::replace(&mut host.stored, stored);
-        if let (false, Stored::Present(stored)) = (host.state_set, stored) {
-            host.state = stored.state;
+        if let (false, Some(state)) = (host.state_set, taken_in) {
+            host.state = state;
             host.state_set = true;
-            // Written before this run or in it, as of a host that had left memory: the later time counts.
-            let full = opened + host.state.delay_ms.max(politeness.delay_ms);
-            host.state.next_slot = host.state.next_slot.max(full);
         }
         if stored == Stored::Absent {
-            host.unread_blocks = false;
+            host.unread.clear();
         }
         self.absent_hosts += u64::from(stored == Stored::Absent);
         self.absent_hosts -= u64::from(before == Stored::Absent);
+        let was_listed = std::mem::take(&mut self.host_mut(id).is_listed);
         self.listed_hosts += u64::from(stored.due().is_some());
-        self.listed_hosts -= u64::from(before.due().is_some());
+        self.listed_hosts -= u64::from(was_listed || before.due().is_some());
     }
 
     /// After a replay: every host in memory may have been asked just before this run began.
@@ -201,14 +266,46 @@ impl Queues {
 
     /// A URL of this host goes out.
     pub(crate) fn take_out(&mut self, id: HostId, fingerprint: Fingerprint, block: BlockNumber) {
-        self.held.insert(fingerprint, Held { block, in_flight: true });
+        self.held.entry(fingerprint).or_insert(Held::new(block)).in_flight = true;
         self.in_flight += 1;
         self.host_mut(id).in_flight += 1;
     }
 
-    /// A URL of a block goes to the heads.
-    pub(crate) fn hold(&mut self, fingerprint: Fingerprint, block: BlockNumber) {
-        self.held.insert(fingerprint, Held { block, in_flight: false });
+    /// A host's block was read: these of its URLs go to the heads; `others` stand in it and are out already.
+    pub(crate) fn take_block(
+        &mut self,
+        id: HostId,
+        block: BlockId,
+        heads: Vec<(Fingerprint, Item)>,
+        others: &[Fingerprint],
+    ) {
+        let met_in = Some(block);
+        for fingerprint in others {
+            if let Some(held) = self.held.get_mut(fingerprint) {
+                held.met_in = met_in;
+            }
+        }
+        self.held.extend(heads.iter().map(|(head, _)| (*head, Held { met_in, ..Held::new(block.number) })));
+        let host = self.hosts[id as usize].as_mut().expect("ids in leases are of hosts in memory");
+        host.unread.read(block);
+        match (heads.len() + others.len()) as u32 {
+            0 => self.dead_blocks.push((host.name.clone(), block)),
+            left => host.read_block(block, left),
+        }
+        host.add_heads(heads, false);
+    }
+
+    /// A URL is not held any more, and stands in no block that was read.
+    fn let_go(&mut self, id: HostId, fingerprint: Fingerprint) -> Option<Held> {
+        let held = self.held.remove(&fingerprint)?;
+        if let Some(block) = held.met_in {
+            let host = self.host_mut(id);
+            if host.left_block(block) {
+                let name = host.name.clone();
+                self.dead_blocks.push((name, block));
+            }
+        }
+        Some(held)
     }
 
     /// The block that holds a URL that is out: a merge may have written it since it went out.
@@ -235,20 +332,48 @@ impl Queues {
 
     /// A URL of this host came to an end.
     pub(crate) fn ended(&mut self, id: HostId, fingerprint: Fingerprint) {
-        self.held.remove(&fingerprint);
-        self.in_flight -= 1;
+        if self.let_go(id, fingerprint).is_some_and(|held| held.forgotten) {
+            self.in_flight_forgotten -= 1;
+        } else {
+            self.in_flight -= 1;
+        }
         self.host_mut(id).in_flight -= 1;
     }
 
-    /// A URL of this host goes back to the head of its queue.
+    /// A URL of this host is not known any more: it leaves the heads, or, in flight, is marked.
+    pub(crate) fn forget(&mut self, id: HostId, fingerprint: Fingerprint) {
+        match self.held.get_mut(&fingerprint) {
+            Some(held) if held.in_flight => {
+                held.forgotten = true;
+                self.in_flight -= 1;
+                self.in_flight_forgotten += 1;
+            }
+            Some(_) => {
+                self.let_go(id, fingerprint);
+                self.host_mut(id).heads.retain(|(head, _)| *head != fingerprint);
+            }
+            None => {}
+        }
+    }
+
+    /// Whether a URL is in flight that was forgotten meanwhile.
+    pub(crate) fn is_forgotten(&self, fingerprint: Fingerprint) -> bool {
+        self.in_flight_forgotten > 0 && self.held.get(&fingerprint).is_some_and(|held| held.forgotten)
+    }
+
+    /// A URL of this host goes back to the head of its queue, unless it was forgotten.
     pub(crate) fn put_back(&mut self, id: HostId, fingerprint: Fingerprint, item: Item) {
+        if self.is_forgotten(fingerprint) {
+            self.ended(id, fingerprint);
+            return self.schedule(id);
+        }
         self.in_flight -= 1;
         if let Some(held) = self.held.get_mut(&fingerprint) {
             held.in_flight = false;
         }
         let host = self.host_mut(id);
         host.in_flight -= 1;
-        host.heads.push_front((fingerprint, item));
+        host.add_heads(vec![(fingerprint, item)], true);
         self.schedule(id);
     }
 
@@ -285,12 +410,20 @@ impl Queues {
             self.schedule.retain(|Reverse((_, id))| hosts[*id as usize].is_some());
             self.free = (0..self.hosts.len() as HostId).filter(|id| self.hosts[*id as usize].is_none()).collect();
         }
+        self.make_room_at = self.ids.len() + self.politeness.hosts_in_memory.saturating_sub(self.ids.len()) / 2;
+    }
+
+    /// Changes how many hosts memory holds.
+    #[cfg(test)]
+    pub(crate) fn hold_hosts(&mut self, hosts: usize) {
+        self.politeness.hosts_in_memory = hosts;
+        self.make_room_at = hosts / 2;
     }
 
     fn remove(&mut self, id: HostId) {
         if let Some(host) = self.hosts[id as usize].take() {
             self.absent_hosts -= u64::from(host.stored == Stored::Absent);
-            self.listed_hosts -= u64::from(host.stored.due().is_some());
+            self.listed_hosts -= u64::from(host.is_listed || host.stored.due().is_some());
             for (fingerprint, _) in &host.heads {
                 self.held.remove(fingerprint);
             }

@@ -15,31 +15,35 @@ use crate::journal::{Journal, Sequence};
 use crate::merge::{self, After};
 use crate::offering;
 use crate::partition::{Partition, State};
-use crate::rebuild;
-
-/// A journal sync or store flush that takes longer has failed (a flush on a full disk hangs and returns no error).
-const SYNC_LIMIT: Duration = Duration::from_secs(60);
+use crate::rebuild::{self, Reason};
+use crate::recrawl::Recrawl;
+use crate::steps::{Step, step};
 
 /// What verbs and background work share.
 pub(crate) struct Shared {
     pub(crate) secret: Secret,
     pub(crate) journal: Journal,
     pub(crate) partitions: Vec<Partition>,
-    pub(crate) filter_settings: bloom::Settings,
-    pub(crate) rebuilding: Rebuilding,
+    pub(crate) filtering: Filtering,
     /// What one generation of one partition may use.
     pub(crate) generation_bytes: usize,
     pub(crate) journal_max_bytes: u64,
+    /// When pages are visited again; `None` for never.
+    pub(crate) recrawl: Option<Recrawl>,
     pub(crate) wake: Arc<dyn Fn() + Send + Sync>,
     pub(crate) background: Background,
-    pub(crate) _lock: Lock,
+    pub(crate) _lock: Arc<Lock>,
 }
 
-/// When filters are made anew, and how much of a core that may take.
+/// How a partition's filter is made, when anew, and how much of a core that may take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rebuilding {
-    /// A filter of more layers is rebuilt.
+pub(crate) struct Filtering {
+    pub(crate) kind: bloom::Kind,
+    pub(crate) settings: bloom::Settings,
+    /// A filter of more layers is rebuilt; it never has more than one more.
     pub(crate) max_layers: usize,
+    /// A filter with a larger share of forgotten URLs is rebuilt.
+    pub(crate) max_stale_share: f64,
     /// Share of one core, above 0 and up to 1.
     pub(crate) cpu_share: f64,
 }
@@ -50,47 +54,80 @@ pub(crate) struct Background {
     /// Partitions that want a merge.
     requests: Mutex<Vec<u16>>,
     requested: Condvar,
+    /// A filter is to be made anew, and the background thread has not looked since.
+    rebuild_due: AtomicBool,
     closing: AtomicBool,
+    /// A thread merges what asks for it.
+    has_thread: AtomicBool,
     failed: Mutex<Option<String>>,
+    /// Whether `failed` says why.
+    has_failed: AtomicBool,
     merges: AtomicU64,
     rebuilds: AtomicU64,
     offer_waits: AtomicU64,
 }
 
 impl Shared {
-    /// Offers wait, leases and completions do not: what a page brought is taken in whatever it costs.
-    pub(crate) fn wait_for_room(&self, offers: &[offering::Offer<'_>]) -> Result<(), Error> {
+    /// Offers and forgets wait, leases and completions do not: what a page brought is taken in whatever it costs.
+    pub(crate) fn wait_for_room(&self, numbers: impl IntoIterator<Item = u16>) -> Result<(), Error> {
         let mut waited = self.journal.wait_room()?;
-        for offer in offers {
-            let partition = &self.partitions[usize::from(offer.partition)];
-            let mut state = partition.state.lock();
-            while self.is_full(&state) {
-                waited = true;
-                // A page completed during the last merge may have filled it: then nobody has asked for the next one.
-                if state.frozen.is_none() {
-                    self.request_merge(offer.partition);
-                }
-                self.health()?;
-                partition.room.wait_for(&mut state, Duration::from_secs(1));
+        let mut last = None;
+        for number in numbers {
+            // Most links of a page are of one partition.
+            if last.replace(number) != Some(number) {
+                waited |= self.make_room(number)?;
             }
         }
         self.background.offer_waits.fetch_add(u64::from(waited), Ordering::Relaxed);
         Ok(())
     }
 
+    /// Waits until a partition's memory has room. True if it had to wait. Without a merge thread the merge is done here.
+    pub(crate) fn make_room(&self, number: u16) -> Result<bool, Error> {
+        let partition = &self.partitions[usize::from(number)];
+        let mut state = partition.state.lock();
+        let mut waited = false;
+        while self.is_full(&state) {
+            waited = true;
+            if !self.background.has_thread.load(Ordering::Acquire) {
+                drop(state);
+                merge::merge(self, partition, After::Reopen)?;
+                return Ok(true);
+            }
+            // A page completed during the last merge may have filled it: then nobody has asked for the next one.
+            if state.frozen.is_none() {
+                self.request_merge(number);
+            }
+            self.health()?;
+            partition.room.wait_for(&mut state, Duration::from_secs(1));
+        }
+        Ok(waited)
+    }
+
+    /// Whether a partition has so much in memory that offers wait.
+    pub(crate) fn is_any_full(&self) -> bool {
+        self.partitions.iter().any(|partition| self.is_full(&partition.state.lock()))
+    }
+
     /// Whether a partition has a merge running and one due, or waits for its turn with twice its share.
     fn is_full(&self, state: &State) -> bool {
-        let bytes = state.active.bytes();
+        let bytes = state.unmerged_bytes();
         bytes > 2 * self.generation_bytes || (state.frozen.is_some() && bytes > self.generation_bytes)
     }
 
-    /// That journal, stores and background work are well.
+    /// That journal, stores and background work are well. What was not well once never is again: a sync that came too late
+    /// may have been taken for lost. Asked before work is handed out or taken in.
     pub(crate) fn health(&self) -> Result<(), Error> {
-        if let Some(why) = &*self.background.failed.lock() {
+        if self.background.has_failed.load(Ordering::Acquire)
+            && let Some(why) = &*self.background.failed.lock()
+        {
             return Err(Error::Poisoned(why.clone()));
         }
-        self.journal.health(SYNC_LIMIT)?;
-        self.partitions.iter().try_for_each(|p| p.store.health(SYNC_LIMIT))
+        let well = self.journal.health().and_then(|()| self.partitions.iter().try_for_each(|p| p.store.health()));
+        if let Err(Error::Poisoned(why)) = &well {
+            self.fail(why.clone());
+        }
+        well
     }
 
     /// Ends the merge thread when it has finished what it is doing.
@@ -98,27 +135,44 @@ impl Shared {
         // Under the lock: the thread is either before its look at the flag, or waiting and woken.
         let _requests = self.background.requests.lock();
         self.background.closing.store(true, Ordering::Release);
+        self.background.has_thread.store(false, Ordering::Release);
         self.background.requested.notify_one();
     }
 
-    /// Makes the parts of one verb one event: journaled, then folded into each partition, all under their locks.
+    /// Makes the parts of one verb one event: journaled, then folded into each partition, all under their locks. Refused
+    /// when not all is well.
     pub(crate) fn record(
         &self,
         locked: &mut offering::Locked<'_>,
         parts: &[(u16, Event<'_>)],
     ) -> Result<Sequence, Error> {
+        self.health()?;
         let numbered: Vec<(u16, &Event<'_>)> = parts.iter().map(|(number, event)| (*number, event)).collect();
         let sequence = self.journal.append(&frame(&numbered))?;
+        step(Step::EventAppended);
         for (number, event) in parts {
             locked.state(*number).apply(sequence, event);
         }
+        step(Step::EventApplied);
         for (number, state) in &locked.0 {
             self.partitions[usize::from(*number)].publish(state);
-            if state.frozen.is_none() && (state.active.bytes() > self.generation_bytes || state.active.is_full()) {
+            if rebuild::reason(state, &self.filtering).is_some() {
+                self.announce_rebuild();
+            }
+            if state.frozen.is_none() && (state.unmerged_bytes() > self.generation_bytes || state.active.is_full()) {
                 self.request_merge(*number);
             }
         }
         Ok(sequence)
+    }
+
+    /// Wakes the background thread for a rebuild.
+    fn announce_rebuild(&self) {
+        if !self.background.rebuild_due.swap(true, Ordering::AcqRel) {
+            // Under the lock: the thread is either before its look at the flag, or waiting and woken.
+            let _requests = self.background.requests.lock();
+            self.background.requested.notify_one();
+        }
     }
 
     pub(crate) fn request_merge(&self, number: u16) {
@@ -129,10 +183,21 @@ impl Shared {
         }
     }
 
+    /// A merge has frozen the partition's memory: it does what was asked so far. What is asked from here on, also while it
+    /// runs, is another one.
+    pub(crate) fn merge_begun(&self, number: u16) {
+        self.background.requests.lock().retain(|n| *n != number);
+    }
+
     /// Deletes journal segments that no store or filter needs any more.
     pub(crate) fn trim_journal(&self) -> Result<(), Error> {
         let covered = self.partitions.iter().map(|p| p.state.lock().covered.sequence).min();
         self.journal.trim(covered.unwrap_or(0))
+    }
+
+    /// Says that a merge thread is about to run.
+    pub(crate) fn will_merge(&self) {
+        self.background.has_thread.store(true, Ordering::Release);
     }
 
     /// The merge thread.
@@ -143,33 +208,45 @@ impl Shared {
     }
 
     fn merge_loop(&self) -> Result<(), Error> {
-        while !self.background.closing.load(Ordering::Acquire) {
-            if let Some(partition) = self.partitions.iter().find(|p| self.wants_rebuild(p)) {
-                self.rebuild(partition)?;
+        let mut rebuilt = false;
+        while !self.is_closing() {
+            // In turn: many rebuilds in a row must not keep a merge waiting for which offers wait.
+            let next = if rebuilt && self.is_merge_due() { None } else { self.next_rebuild() };
+            rebuilt = next.is_some();
+            if let Some((partition, reason)) = next {
+                self.rebuild(partition, reason)?;
                 continue;
             }
             let Some(number) = self.next_merge() else { continue };
             let partition = &self.partitions[usize::from(number)];
             merge::merge(self, partition, After::Reopen)?;
-            self.background.requests.lock().retain(|n| *n != number);
             self.background.merges.fetch_add(1, Ordering::Relaxed);
             (self.wake)();
         }
         Ok(())
     }
 
-    /// Whether a partition has no filter, one of too many layers, or was asked to make it anew.
-    fn wants_rebuild(&self, partition: &Partition) -> bool {
-        let state = partition.state.lock();
-        state.rebuild_asked || state.filter.as_ref().is_none_or(|f| f.layer_count() > self.rebuilding.max_layers)
+    /// Whether the background work is to end.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.background.closing.load(Ordering::Acquire)
     }
 
-    fn rebuild(&self, partition: &Partition) -> Result<(), Error> {
+    /// Whether somebody waits for a merge, or soon will.
+    pub(crate) fn is_merge_due(&self) -> bool {
+        !self.background.requests.lock().is_empty() || self.journal.bytes() > self.journal_max_bytes
+    }
+
+    fn next_rebuild(&self) -> Option<(&Partition, Reason)> {
+        let reason = |p: &Partition| rebuild::reason(&p.state.lock(), &self.filtering);
+        self.partitions.iter().find_map(|p| Some((p, reason(p)?)))
+    }
+
+    fn rebuild(&self, partition: &Partition, reason: Reason) -> Result<(), Error> {
         let began = Instant::now();
-        let keys = rebuild::rebuild(self, partition)?;
+        let Some(keys) = rebuild::rebuild(self, partition)? else { return Ok(()) };
         self.background.rebuilds.fetch_add(1, Ordering::Relaxed);
         let (partition, took) = (partition.number, began.elapsed());
-        tracing::info!(partition, keys, ?took, "filter rebuilt from the exact set");
+        tracing::info!(partition, %reason, keys, ?took, "filter rebuilt from the exact set");
         Ok(())
     }
 
@@ -177,7 +254,8 @@ impl Shared {
     /// segment. Waits a second for one.
     fn next_merge(&self) -> Option<u16> {
         let mut requests = self.background.requests.lock();
-        if requests.is_empty() && !self.background.closing.load(Ordering::Acquire) {
+        let rebuild_due = self.background.rebuild_due.swap(false, Ordering::AcqRel);
+        if requests.is_empty() && !rebuild_due && !self.background.closing.load(Ordering::Acquire) {
             self.background.requested.wait_for(&mut requests, Duration::from_secs(1));
         }
         if let Some(number) = requests.first() {
@@ -195,11 +273,12 @@ impl Shared {
     /// Asks for every filter to be made anew.
     pub(crate) fn request_rebuild(&self) {
         self.partitions.iter().for_each(|p| p.state.lock().rebuild_asked = true);
-        self.background.requested.notify_one();
+        self.announce_rebuild();
     }
 
     pub(crate) fn fail(&self, why: String) {
         self.background.failed.lock().get_or_insert(why);
+        self.background.has_failed.store(true, Ordering::Release);
         (self.wake)();
     }
 

@@ -19,6 +19,8 @@ pub struct Statistics {
     pub filter_layers: u64,
     /// Bytes of the filters' bit arrays.
     pub filter_bytes: u64,
+    /// Forgotten URLs to which a filter still says maybe, until it is rebuilt.
+    pub filter_stale_keys: u64,
     /// Predicted rate of false positives, mean over partitions weighted by their keys; 1 where a filter is rebuilt.
     pub false_positive_rate_predicted: f64,
     /// Bytes of the stores on disk.
@@ -45,9 +47,10 @@ impl Statistics {
             all.hosts += state.hosts();
             all.hosts_waiting += state.hosts_waiting();
             let known = (state.books.discovered + state.books.imported).max(0) as u64;
-            let predicted = state.filter.as_ref().map_or(1.0, bloom::ScalableFilter::predicted_rate);
+            let predicted = state.filter.as_ref().map_or(1.0, bloom::AnyScalable::predicted_rate);
             all.false_positive_rate_predicted += predicted * known as f64;
             weight += known;
+            all.filter_stale_keys += state.stale_keys;
             if let Some(filter) = &state.filter {
                 all.filter_layers += filter.layer_count() as u64;
                 all.filter_bytes += filter.bytes();

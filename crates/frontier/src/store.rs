@@ -4,56 +4,100 @@
 //! closed, so [`Store::reopen`] follows each merge; dropping the last handle flushes and hides errors, so handles are lent
 //! under one guard, never cloned out, and flushes are explicit and checked; a batch locks every leaf that it touches, so
 //! [`Store::write`] takes many small batches in key order; `flush` hangs on a full disk instead of failing, so
-//! [`Store::health`] watches how long it takes. Opening runs the system's `sync` command twice, where there is one.
+//! [`Store::health`] watches how long it takes; a bounded range does not stop at its end, so [`between`] does. Opening
+//! runs the system's `sync` command twice, where there is one.
 
+mod blocks;
+#[cfg(test)]
+mod database;
 mod layout;
+mod listing;
 mod mend;
+mod revisits;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
+#[cfg(not(test))]
+use sled::Batch;
 
 use crate::Millis;
 use crate::error::{Error, IoContext};
 use crate::journal::Sequence;
-use crate::record::{BlockNumber, Record};
-use crate::wire::{Reader, WireError, Writer};
+use crate::record::State;
+use crate::steps::{Step, step};
+use crate::watch::{LIMIT, Watch};
+use crate::wire::WireError;
 
+use blocks::BlockFiles;
+pub(crate) use blocks::{BlockChanges, Files, RawBlock};
+#[cfg(test)]
+use database::{Batch, Db, open_once};
 pub(crate) use layout::{
-    Block, BlockId, BlockItem, Change, Covered, StoredHost, StoredRecord, put_block, put_host, put_record, set_due,
+    Block, BlockId, BlockItem, Change, Covered, StoredHost, StoredRecord, encode_items, put_host, put_record,
+    put_robots, remove_record, set_due,
 };
-use layout::{block_key, decode_block, decode_covered, decode_host, due_key, host_key, parse_block_id, seen_key};
+use layout::{decode_covered, decode_host, decode_record, due_key, encode_covered, host_key, seen_key};
+pub(crate) use revisits::set_due_page;
 
 /// Keys per leaf. Measured against 256: twice the merge rate at 20 M URLs, for dearer cold random reads.
 const FANOUT: usize = 1024;
 /// Changes per batch; a batch holds the locks of its leaves.
 const BATCH: usize = 512;
+/// How long a lock of sled's is waited for. It outlives its holder for a moment where this process is just starting
+/// another one, which has copies of all descriptors until it runs its own program.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
+#[cfg(not(test))]
 type Db = sled::Db<FANOUT>;
 type Entry = std::io::Result<(sled::InlineArray, sled::InlineArray)>;
+
+/// What the exact set says of a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Never seen, or forgotten without a trace.
+    No,
+    /// Seen. `open_depth`: its depth if it was unfinished at the last merge, else zero.
+    Yes { open_depth: u16 },
+    /// Forgotten; noted, because the filter may still say maybe to it.
+    Forgotten,
+}
 
 /// One partition's store.
 pub(crate) struct Store {
     dir: PathBuf,
+    blocks: BlockFiles,
     cache_bytes: usize,
     /// Handles at rest; empty only inside [`Store::reopen`] and after [`Store::close`]. A handle serves one thread at a
     /// time (it is not `Sync`), so there are as many as threads ever met here.
     handles: Mutex<Vec<Db>>,
     /// Held shared while a handle is lent, exclusively to close.
     gate: RwLock<()>,
-    flushing_since: Mutex<Option<Instant>>,
+    /// It is being closed and opened again, for which every reader waits.
+    reopening: AtomicBool,
+    /// Over flushes.
+    watch: Watch,
 }
 
 impl Store {
-    pub(crate) fn open(dir: &Path, cache_bytes: usize) -> Result<Self, Error> {
+    /// The store in `dir`, with its queue blocks in `blocks`.
+    pub(crate) fn open(dir: &Path, blocks: &Path, cache_bytes: usize) -> Result<Self, Error> {
         let db = open_db(dir, cache_bytes)?;
+        let files = match db.get(b"m").at(dir)? {
+            None => Files::default(),
+            Some(value) => decode_covered(&value).map_err(|e| Error::corrupt(dir, format!("m: {e}")))?.1,
+        };
         Ok(Self {
             dir: dir.to_owned(),
+            blocks: BlockFiles::open(blocks, files)?,
             cache_bytes,
             handles: Mutex::new(vec![db]),
             gate: RwLock::new(()),
-            flushing_since: Mutex::new(None),
+            reopening: AtomicBool::new(false),
+            watch: Watch::default(),
         })
     }
 
@@ -61,49 +105,44 @@ impl Store {
     pub(crate) fn covered(&self) -> Result<Covered, Error> {
         match self.get(b"m")? {
             None => Ok(Covered::default()),
-            Some(value) => decode_covered(&value).map_err(|e| self.malformed("m", e)),
+            Some(value) => decode_covered(&value).map(|(covered, _)| covered).map_err(|e| self.malformed("m", e)),
         }
     }
 
     pub(crate) fn record(&self, key: &str) -> Result<Option<StoredRecord>, Error> {
         let Some(value) = self.get(&seen_key(key))? else { return Ok(None) };
-        let mut input = Reader::new(&value);
-        let decoded = Record::decode(&mut input)
-            .and_then(|record| Ok(StoredRecord { record, alternate: input.optional_text()?.map(str::to_owned) }));
-        decoded.map(Some).map_err(|e| self.malformed(key, e))
+        decode_record(&value).map(Some).map_err(|e| self.malformed(key, e))
     }
 
-    /// Whether each of the keys has a record.
-    pub(crate) fn contains<'a>(&self, keys: impl Iterator<Item = &'a str>) -> Result<Vec<bool>, Error> {
-        self.lend(|db| keys.map(|key| db.contains_key(seen_key(key)).at(&self.dir)).collect())
+    /// The records of these keys.
+    pub(crate) fn records_of<'a>(
+        &self,
+        keys: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<Option<StoredRecord>>, Error> {
+        self.lend(|db| {
+            let record = |key: &str| {
+                let value = db.get(seen_key(key)).at(&self.dir)?;
+                value.map(|value| decode_record(&value).map_err(|e| self.malformed(key, e))).transpose()
+            };
+            keys.map(record).collect()
+        })
+    }
+
+    /// What the exact set says of each of the keys.
+    pub(crate) fn holds<'a>(&self, keys: impl Iterator<Item = &'a str>) -> Result<Vec<Held>, Error> {
+        self.lend(|db| {
+            let held = |key: &str| match db.get(seen_key(key)).at(&self.dir)? {
+                None => Ok(Held::No),
+                Some(value) => self.held(key, &value),
+            };
+            keys.map(held).collect()
+        })
     }
 
     /// A host as it was when `covered` was covered, whatever a merge after that has written.
     pub(crate) fn host(&self, host: &str, covered: Sequence) -> Result<Option<StoredHost>, Error> {
         let Some(value) = self.get(&host_key(host))? else { return Ok(None) };
         decode_host(&value, covered).map_err(|e| self.malformed(host, e))
-    }
-
-    /// The host's first block after `after`, of merges up to `upto`.
-    pub(crate) fn next_block(
-        &self,
-        host: &str,
-        after: BlockId,
-        upto: BlockNumber,
-    ) -> Result<Option<(BlockId, Block)>, Error> {
-        let from = block_key(host, BlockId { number: after.number, part: after.part + 1 });
-        let to = block_key(host, BlockId { number: upto, part: u32::MAX });
-        if from > to {
-            return Ok(None);
-        }
-        self.lend(|db| db.range(from..=to).next().map(|entry| self.read_block(host, entry)).transpose())
-    }
-
-    /// All blocks of one merge for a host.
-    pub(crate) fn blocks(&self, host: &str, number: BlockNumber) -> Result<Vec<(BlockId, Block)>, Error> {
-        let from = block_key(host, BlockId { number, part: 0 });
-        let to = block_key(host, BlockId { number, part: u32::MAX });
-        self.lend(|db| db.range(from..=to).map(|entry| self.read_block(host, entry)).collect())
     }
 
     /// Up to `limit` hosts of the due-time index after `after`, earliest first.
@@ -117,17 +156,75 @@ impl Store {
             let host = key.get(9..).and_then(|b| std::str::from_utf8(b).ok());
             due.zip(host.map(str::to_owned)).ok_or_else(|| self.malformed("d", WireError("due-time key")))
         };
-        self.lend(|db| db.range(from..vec![b'd' + 1]).take(limit).map(read).collect())
+        self.lend(|db| between(db, from, vec![b'd' + 1]).take(limit).map(read).collect())
     }
 
-    /// Hands the key of every record to `each`.
-    pub(crate) fn scan_keys(&self, mut each: impl FnMut(&str)) -> Result<(), Error> {
+    /// Hands every host to `each`, as it was when `covered` was covered.
+    pub(crate) fn hosts(&self, covered: Sequence, mut each: impl FnMut(&str, &StoredHost)) -> Result<(), Error> {
         self.lend(|db| {
-            for entry in db.range(b"s".to_vec()..b"t".to_vec()) {
-                let (key, _) = entry.at(&self.dir)?;
-                each(std::str::from_utf8(&key[1..]).map_err(|_| self.malformed("s", WireError("key")))?);
+            for entry in between(db, b"h".to_vec(), b"i".to_vec()) {
+                let (key, value) = entry.at(&self.dir)?;
+                let name = std::str::from_utf8(&key[1..]).map_err(|_| self.malformed("h", WireError("host")))?;
+                if let Some(host) = decode_host(&value, covered).map_err(|e| self.malformed(name, e))? {
+                    each(name, &host);
+                }
             }
             Ok(())
+        })
+    }
+
+    /// Up to `limit` parked URLs of a host whose keys come after `after`, in the order of their keys.
+    pub(crate) fn parked(&self, host: &str, after: &str, limit: usize) -> Result<Vec<(String, StoredRecord)>, Error> {
+        let mut from = seen_key(if after.is_empty() { host } else { after });
+        from.push(if after.is_empty() { b')' } else { 0 });
+        let mut to = seen_key(host);
+        to.push(b')' + 1);
+        self.lend(|db| {
+            let mut found = Vec::new();
+            for entry in between(db, from, to) {
+                let (key, value) = entry.at(&self.dir)?;
+                if found.len() == limit {
+                    break;
+                }
+                let key = std::str::from_utf8(&key[1..]).map_err(|_| self.malformed("s", WireError("key")))?;
+                let record = decode_record(&value).map_err(|e| self.malformed(key, e))?;
+                if record.record.state == State::Parked {
+                    found.push((key.to_owned(), record));
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Hands the key of every record to `each`, and what it says.
+    pub(crate) fn scan(&self, mut each: impl FnMut(&str, Held)) -> Result<(), Error> {
+        let all = |key: &str, held| {
+            each(key, held);
+            true
+        };
+        self.scan_while(all).map(|_| ())
+    }
+
+    /// The same until `each` says no more; returns whether all have been seen.
+    pub(crate) fn scan_while(&self, mut each: impl FnMut(&str, Held) -> bool) -> Result<bool, Error> {
+        self.lend(|db| {
+            for entry in between(db, b"s".to_vec(), b"t".to_vec()) {
+                let (key, value) = entry.at(&self.dir)?;
+                let key = std::str::from_utf8(&key[1..]).map_err(|_| self.malformed("s", WireError("key")))?;
+                if !each(key, self.held(key, &value)?) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+    }
+
+    fn held(&self, key: &str, record: &[u8]) -> Result<Held, Error> {
+        let (state, depth) = layout::state_and_depth(record).map_err(|e| self.malformed(key, e))?;
+        Ok(match state {
+            State::Forgotten => Held::Forgotten,
+            State::Queued => Held::Yes { open_depth: depth },
+            _ => Held::Yes { open_depth: 0 },
         })
     }
 
@@ -137,7 +234,7 @@ impl Store {
         let mut changes = changes.into_iter().peekable();
         self.lend(|db| {
             while changes.peek().is_some() {
-                let mut batch = sled::Batch::default();
+                let mut batch = Batch::default();
                 for change in changes.by_ref().take(BATCH) {
                     match change.value {
                         Some(value) => batch.insert(change.key, value),
@@ -145,28 +242,39 @@ impl Store {
                     }
                 }
                 db.apply_batch(batch).at(&self.dir)?;
+                step(Step::BatchApplied);
             }
-            self.flush(db)
+            step(Step::StoreWritten);
+            self.flush(db)?;
+            step(Step::StoreFlushed);
+            Ok(())
         })
     }
 
     /// Writes what the merge covered, alone, and flushes: from here on it has happened.
-    pub(crate) fn cover(&self, covered: &Covered) -> Result<(), Error> {
-        let mut out = Writer::default();
-        out.varint(covered.sequence);
-        out.varint(covered.hosts);
-        out.varint(covered.scheduled);
-        covered.books.encode(&mut out);
-        self.write(vec![Change { key: b"m".to_vec(), value: Some(out.into_bytes()) }])
+    pub(crate) fn cover(&self, covered: &Covered, files: &Files) -> Result<(), Error> {
+        self.write(vec![Change { key: b"m".to_vec(), value: Some(encode_covered(covered, files)) }])?;
+        self.blocks.set_covered(files);
+        Ok(())
     }
 
     /// Closes and opens again, so that leaves that were written leave memory.
     pub(crate) fn reopen(&self) -> Result<(), Error> {
+        // What sled's `sync` would write while everybody waits is written before.
+        let _ = std::process::Command::new("sync").status();
+        self.reopening.store(true, Ordering::Release);
         let _nobody_reads = self.gate.write();
         let mut handles = self.handles.lock();
         handles.clear();
+        step(Step::StoreClosed);
         handles.push(open_db(&self.dir, self.cache_bytes)?);
+        self.reopening.store(false, Ordering::Release);
         Ok(())
+    }
+
+    /// Whether who reads now waits some tenths of a second: better to do something else first.
+    pub(crate) fn is_reopening(&self) -> bool {
+        self.reopening.load(Ordering::Acquire)
     }
 
     /// Closes for good.
@@ -175,27 +283,42 @@ impl Store {
         self.handles.lock().clear();
     }
 
-    /// Bytes on disk.
-    pub(crate) fn bytes(&self) -> Result<u64, Error> {
-        self.lend(|db| db.size_on_disk().at(&self.dir))
+    /// Where it is.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 
-    /// That no flush has been under way for longer than `limit`.
-    pub(crate) fn health(&self, limit: Duration) -> Result<(), Error> {
-        match *self.flushing_since.lock() {
-            Some(since) if since.elapsed() > limit => {
-                let what = "store flush hangs; is the disk full?";
-                Err(Error::Poisoned(format!("{}: {what} ({:?})", self.dir.display(), since.elapsed())))
-            }
-            _ => Ok(()),
-        }
+    /// Bytes on disk.
+    pub(crate) fn bytes(&self) -> Result<u64, Error> {
+        Ok(self.lend(|db| db.size_on_disk().at(&self.dir))? + self.blocks.bytes())
+    }
+
+    /// That no flush takes longer than it may.
+    pub(crate) fn health(&self) -> Result<(), Error> {
+        self.watch.late().map_or(Ok(()), |took| Err(self.late(took)))
+    }
+
+    /// Leaves read from disk since it was opened.
+    #[cfg(test)]
+    fn leaves_read(&self) -> u64 {
+        self.lend(|db| Ok(db.leaves_read())).expect("it is open")
     }
 
     fn flush(&self, db: &Db) -> Result<(), Error> {
-        *self.flushing_since.lock() = Some(Instant::now());
-        let result = db.flush().at(&self.dir);
-        *self.flushing_since.lock() = None;
-        result.map(|_| ())
+        self.watched(|| db.flush().at(&self.dir).map(|_| ()))
+    }
+
+    /// Does what may hang on a full or failing disk; what comes too late has failed.
+    fn watched<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        match self.watch.over(work) {
+            (Ok(_), Some(took)) => Err(self.late(took)),
+            (done, _) => done,
+        }
+    }
+
+    fn late(&self, took: Duration) -> Error {
+        let what = format!("a write or flush takes longer than {LIMIT:?} ({took:?}); is the disk full or gone?");
+        Error::Poisoned(format!("{}: {what}", self.dir.display()))
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<sled::InlineArray>, Error> {
@@ -218,22 +341,36 @@ impl Store {
         result
     }
 
-    fn read_block(&self, host: &str, entry: Entry) -> Result<(BlockId, Block), Error> {
-        let (key, value) = entry.at(&self.dir)?;
-        let id = parse_block_id(&key).ok_or_else(|| self.malformed(host, WireError("block key")))?;
-        let block = decode_block(host, &value).map_err(|e| self.malformed(host, e))?;
-        Ok((id, block))
-    }
-
     fn malformed(&self, key: &str, error: WireError) -> Error {
         Error::corrupt(&self.dir, format!("{key}: {error}"))
     }
 }
 
+/// The entries from one key up to, and without, another. Sled's own range, when it has no more within its bounds, goes
+/// through every leaf that follows, to the end of the tree, in search of some: this one sees the end of the bounds itself,
+/// and stops in the leaf where they end. A range costs about as much as its first leaf has keys, so ask for few.
+fn between(db: &Db, from: Vec<u8>, end: Vec<u8>) -> impl Iterator<Item = Entry> {
+    db.range(from..).take_while(move |entry| entry.as_ref().map_or(true, |(key, _)| **key < *end))
+}
+
 fn open_db(dir: &Path, cache_bytes: usize) -> Result<Db, Error> {
-    mend::mend(dir).at(dir)?;
     let config = sled::Config::new().path(dir).cache_capacity_bytes(cache_bytes).flush_every_ms(None);
-    config.open::<FANOUT>().at(dir)
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match open_once(dir, &config) {
+            // Sled takes its locks before it changes anything.
+            Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < deadline => {
+                std::thread::sleep(LOCK_PATIENCE / 100);
+            }
+            opened => return opened.at(dir),
+        }
+    }
+}
+
+#[cfg(not(test))]
+fn open_once(dir: &Path, config: &sled::Config) -> std::io::Result<Db> {
+    mend::mend(dir)?;
+    config.open::<FANOUT>()
 }
 
 #[cfg(test)]

@@ -34,8 +34,17 @@ impl Writer {
     }
 
     pub(crate) fn text(&mut self, value: &str) {
+        self.bytes(value.as_bytes());
+    }
+
+    pub(crate) fn bytes(&mut self, value: &[u8]) {
         self.varint(value.len() as u64);
-        self.0.extend_from_slice(value.as_bytes());
+        self.0.extend_from_slice(value);
+    }
+
+    /// Bytes written so far.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Length plus one, zero standing for `None`.
@@ -100,6 +109,11 @@ impl<'a> Reader<'a> {
         self.take_text(length)
     }
 
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], WireError> {
+        let length = self.narrow()?;
+        self.take(length)
+    }
+
     pub(crate) fn optional_text(&mut self) -> Result<Option<&'a str>, WireError> {
         match self.narrow::<usize>()? {
             0 => Ok(None),
@@ -108,9 +122,13 @@ impl<'a> Reader<'a> {
     }
 
     fn take_text(&mut self, length: usize) -> Result<&'a str, WireError> {
-        let (text, rest) = self.0.split_at_checked(length).ok_or(WireError("ends early"))?;
+        std::str::from_utf8(self.take(length)?).map_err(|_| WireError("text is not UTF-8"))
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], WireError> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(WireError("ends early"))?;
         self.0 = rest;
-        std::str::from_utf8(text).map_err(|_| WireError("text is not UTF-8"))
+        Ok(taken)
     }
 }
 

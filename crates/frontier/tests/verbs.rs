@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use frontier::{
-    Canonical, Completion, Found, FoundUrl, Frontier, Health, HostReport, Lease, Millis, Next, Options, Outcome, Tally,
+    BlockReason, Canonical, Completion, FilterOptions, Found, FoundUrl, Frontier, Health, HostReport, Lease, Millis,
+    Next, Options, Outcome, Tally,
 };
 
 const DELAY_MS: u64 = 100;
@@ -14,30 +15,24 @@ fn open(dir: &Path, connections: u32, now: Millis) -> Frontier {
 }
 
 fn open_with(dir: &Path, connections: u32, now: Millis, recent_bytes: u64) -> Frontier {
+    let filter = FilterOptions { initial_capacity: 100, rebuild_cpu_share: 1.0, ..FilterOptions::default() };
     let options = Options {
-        dir: dir.to_owned(),
         partitions: 2,
         hot_cache_entries: 64,
         recent_bytes,
         commit_interval: Duration::ZERO,
-        journal_max_bytes: 1 << 24,
-        false_positive_rate: 0.01,
-        filter_initial_capacity: 100,
-        filter_growth_factor: 2.0,
-        filter_max_layers: 3,
-        filter_rebuild_cpu_share: 1.0,
-        store_cache_bytes: 1 << 20,
+        filter,
         connections_per_host: connections,
         delay_ms: DELAY_MS,
-        max_attempts: 3,
         retry_delay_ms: 1000,
         max_retry_delay_ms: 4000,
+        ..Options::new(dir)
     };
     Frontier::open(options, now, || {}).expect("opens")
 }
 
 fn offer(frontier: &Frontier, urls: &[&str], now: Millis) {
-    let url = |url: &&str| FoundUrl { canonical: Canonical::parse(url).expect("a URL"), depth: 0 };
+    let url = |url: &&str| FoundUrl::new(Canonical::parse(url).expect("a URL"), 0);
     let found = Found { urls: urls.iter().map(url).collect(), ..Found::default() };
     frontier.offer(&found, None, now).expect("offers");
     frontier.commit().expect("commits");
@@ -52,11 +47,13 @@ fn lease(frontier: &Frontier, now: Millis) -> Result<Lease, Option<Millis>> {
 
 fn end(frontier: &Frontier, lease: Lease, outcome: Outcome, health: Option<Health>, now: Millis) {
     let host = health.map(|health| HostReport { ended: now, delay_ms: DELAY_MS, health });
-    let completion = Completion { outcome, host, tally: Tally::default(), found: &Found::default() };
+    let completion =
+        Completion { outcome, host, tally: Tally::default(), visit: Default::default(), found: &Found::default() };
     frontier.complete(lease, &completion, now).expect("completes");
 }
 
 const FETCHED: Outcome = Outcome::Fetched { status: 200 };
+const FAILING: Health = Health::Failing(BlockReason::ConnectFailed);
 
 #[test]
 fn a_url_is_not_leased_before_it_is_durable() {
@@ -119,17 +116,21 @@ fn an_offer_of_nothing_but_refusals_is_counted() {
 fn a_failing_host_is_left_alone_longer_each_time_and_recovers_step_by_step() {
     let dir = tempfile::tempdir().expect("a directory");
     let frontier = open(dir.path(), 1, 0);
-    let urls: Vec<String> = (0..8).map(|n| format!("https://a.com/{n}")).collect();
+    let urls: Vec<String> = (0..12).map(|n| format!("https://a.com/{n}")).collect();
     offer(&frontier, &urls.iter().map(String::as_str).collect::<Vec<_>>(), 0);
     let failed = Outcome::Failed { code: -2, transient: false };
     let mut now = 0;
     for (health, wait) in [
-        (Health::Failing, 1000),
-        (Health::Failing, 2000),
-        (Health::RetryAfter(1500), 1500),
-        (Health::RetryAfter(1_000_000), 4000),
+        (FAILING, 1000),
+        (FAILING, 2000),
+        (Health::RetryAfter(BlockReason::Unavailable, 1500), 1500),
+        (Health::RetryAfter(BlockReason::Unavailable, 1_000_000), 4000),
+        (Health::Answered, 4 * DELAY_MS),
+        (FAILING, 4000),
+        (Health::Answered, 4 * DELAY_MS),
+        (Health::Answered, 2 * DELAY_MS),
         (Health::Answered, DELAY_MS),
-        (Health::Failing, 4000),
+        (Health::Answered, DELAY_MS),
     ] {
         let lease = lease(&frontier, now).expect("is due");
         end(&frontier, lease, failed, Some(health), now);
@@ -145,8 +146,13 @@ fn after_a_restart_each_host_first_waits_its_own_full_delay() {
     offer(&frontier, &["https://a.com/1", "https://a.com/2", "https://b.org/1"], 0);
     let lease_a = lease(&frontier, 0).expect("is due");
     let host = HostReport { ended: 10, delay_ms: 700, health: Health::Answered };
-    let completion =
-        Completion { outcome: FETCHED, host: Some(host), tally: Tally::default(), found: &Found::default() };
+    let completion = Completion {
+        outcome: FETCHED,
+        host: Some(host),
+        tally: Tally::default(),
+        visit: Default::default(),
+        found: &Found::default(),
+    };
     let (slow, fast) = if lease_a.host() == "a.com" { ("a.com", "b.org") } else { ("b.org", "a.com") };
     frontier.complete(lease_a, &completion, 10).expect("completes");
     frontier.commit().expect("commits");
@@ -189,4 +195,185 @@ fn an_offer_after_a_replay_that_filled_memory_gets_its_merge() {
     let frontier = open_with(dir.path(), 1, 1000, 10_000);
     offer(&frontier, &["https://a.com/new"], 1000);
     assert_eq!(frontier.statistics().expect("answers").books.discovered, 501);
+}
+
+#[test]
+fn a_host_of_which_a_queued_url_is_forgotten_is_still_asked_for_the_others() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let frontier = open(dir.path(), 1, 0);
+    offer(&frontier, &["https://a.com/1", "https://a.com/2"], 0);
+    frontier.close().expect("closes");
+    // The host is on disk only.
+    let frontier = open(dir.path(), 1, 0);
+    let forgotten = frontier.forget(&[Canonical::parse("https://a.com/1").expect("a URL")]).expect("forgets");
+    assert_eq!((forgotten.forgotten, forgotten.in_flight), (1, 0));
+    frontier.commit().expect("commits");
+    assert_eq!(lease(&frontier, DELAY_MS).expect("is due").url(), "https://a.com/2");
+}
+
+/// URLFrontier's README: delays and blocks are lost when it is restarted.
+#[test]
+fn delays_and_blocks_outlive_a_restart_and_a_crash() {
+    for crash in [true, false] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let frontier = open(dir.path(), 1, 0);
+        offer(&frontier, &["https://a.com/1", "https://a.com/2"], 0);
+        let lease_a = lease(&frontier, 0).expect("is due");
+        end(&frontier, lease_a, FETCHED, Some(Health::RetryAfter(BlockReason::Unavailable, 4000)), 0);
+        frontier.commit().expect("commits");
+        if crash {
+            drop(frontier);
+        } else {
+            frontier.close().expect("closes");
+        }
+        let frontier = open(dir.path(), 1, 500);
+        let mut now = 500;
+        while let Err(until) = lease(&frontier, now) {
+            now = until.expect("due some time");
+        }
+        assert_eq!(now, 4000, "crash: {crash}");
+    }
+}
+
+#[test]
+fn a_reason_may_have_a_limit_of_attempts_of_its_own() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let limits = [(BlockReason::Timeout, 1), (BlockReason::Unavailable, 2)];
+    let options = Options {
+        commit_interval: Duration::ZERO,
+        delay_ms: 0,
+        retry_delay_ms: 1,
+        max_retry_delay_ms: 1,
+        max_attempts: 3,
+        max_attempts_by_reason: limits.into_iter().collect(),
+        ..Options::new(dir.path())
+    };
+    let frontier = Frontier::open(options, 0, || {}).expect("opens");
+    let mut now = 0;
+    for (reason, attempts) in
+        [(BlockReason::Timeout, 1), (BlockReason::Unavailable, 2), (BlockReason::ConnectFailed, 3)]
+    {
+        offer(&frontier, &[&format!("https://a.com/{}", reason.name())], now);
+        for attempt in 1..=attempts {
+            now += 2 * DELAY_MS;
+            let lease = lease(&frontier, now).expect("is due");
+            assert_eq!(lease.attempt(), attempt, "{reason:?}");
+            let outcome = Outcome::Failed { code: -4, transient: true };
+            end(&frontier, lease, outcome, Some(Health::Failing(reason)), now);
+            frontier.commit().expect("commits");
+        }
+        let books = frontier.statistics().expect("answers").books;
+        assert_eq!((books.queued, books.check()), (0, Ok(())), "{reason:?}");
+    }
+    assert_eq!(frontier.statistics().expect("answers").books.failed, 3);
+}
+
+#[test]
+fn a_booked_request_takes_a_turn_of_its_host() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let frontier = open(dir.path(), 1, 0);
+    let robots = Canonical::parse("https://a.com/robots.txt").expect("a URL");
+    offer(&frontier, &["https://a.com/1", "https://a.com/2"], 0);
+    let first = lease(&frontier, 0).expect("is due");
+    assert_eq!(frontier.book(&robots, None, 10).expect("books"), 10 + DELAY_MS, "a response is under way");
+    end(&frontier, first, FETCHED, Some(Health::Answered), 50);
+    assert_eq!(lease(&frontier, 150).err(), Some(Some(10 + 2 * DELAY_MS)), "the booked turn is kept free");
+    // The response ended later than was thought, but the booked turn still has its delay before it only from 150 on.
+    let at = frontier.book(&robots, Some(10 + DELAY_MS), 10 + DELAY_MS).expect("books");
+    assert_eq!(at, 150);
+    assert_eq!(frontier.book(&robots, Some(150), 150).expect("books"), 150, "now it stands");
+    frontier.report(&robots, &HostReport { ended: 170, delay_ms: DELAY_MS, health: FAILING }).expect("reports");
+    assert_eq!(lease(&frontier, 1169).err(), Some(Some(1170)), "and how it ended counts");
+    assert!(lease(&frontier, 1170).is_ok());
+}
+
+#[test]
+fn booking_keeps_what_a_host_on_disk_remembers() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let frontier = open(dir.path(), 1, 0);
+    offer(&frontier, &["https://a.com/1", "https://a.com/2"], 0);
+    let lease_a = lease(&frontier, 0).expect("is due");
+    end(&frontier, lease_a, FETCHED, Some(FAILING), 0);
+    frontier.close().expect("closes");
+    let frontier = open(dir.path(), 1, 10);
+    let robots = Canonical::parse("https://a.com/robots.txt").expect("a URL");
+    assert_eq!(frontier.book(&robots, None, 10).expect("books"), 1000, "it is still blocked");
+}
+
+fn offer_at(frontier: &Frontier, url: &str, depth: u16) {
+    let found = Found { urls: vec![FoundUrl::new(Canonical::parse(url).expect("a URL"), depth)], ..Found::default() };
+    frontier.offer(&found, None, 0).expect("offers");
+    frontier.commit().expect("commits");
+}
+
+#[test]
+fn a_nearer_finding_of_an_unfinished_url_lowers_its_depth() {
+    // In memory, in the store, at the head of its queue; each time known to the hot cache, and not.
+    for (restart, head, again) in
+        [(false, false, false), (true, false, false), (true, false, true), (true, true, false), (false, true, true)]
+    {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut frontier = open(dir.path(), 1, 0);
+        let (first, url) = ("https://a.com/first", "https://a.com/x?");
+        offer_at(&frontier, first, 0);
+        offer_at(&frontier, url, 9);
+        let mut now = DELAY_MS;
+        if restart {
+            frontier.close().expect("closes");
+            frontier = open(dir.path(), 1, now);
+            now += DELAY_MS;
+        }
+        if head {
+            let lease = lease(&frontier, now).expect("is due");
+            assert_eq!(lease.url(), first);
+            frontier.give_back(lease, None, Tally::default()).expect("gives back");
+        }
+        if again {
+            offer_at(&frontier, url, 9);
+            offer_at(&frontier, url, 12);
+        }
+        offer_at(&frontier, url, 4);
+        offer_at(&frontier, url, 6);
+        drop(frontier);
+        // By its journal alone.
+        frontier = open(dir.path(), 1, now);
+        now += DELAY_MS;
+        let of_first = lease(&frontier, now).expect("is due");
+        end(&frontier, of_first, FETCHED, Some(Health::Answered), now);
+        now += DELAY_MS;
+        let lease = lease(&frontier, now).expect("is due");
+        assert_eq!((lease.url(), lease.depth()), (url, 4), "{restart} {head} {again}");
+        offer_at(&frontier, url, 1);
+        assert_eq!(lease.depth(), 4, "what is in flight stays");
+        end(&frontier, lease, FETCHED, Some(Health::Answered), now);
+        offer_at(&frontier, url, 0);
+        let books = frontier.statistics().expect("answers").books;
+        assert_eq!((books.discovered, books.fetched, books.queued, books.check()), (2, 2, 0, Ok(())));
+    }
+}
+
+#[test]
+fn a_host_on_disk_that_is_touched_without_being_leased_still_comes_to_its_turn() {
+    let touches: [fn(&Frontier); 3] = [
+        |frontier| {
+            let url = Canonical::parse("https://a.com/1").expect("a URL");
+            assert_eq!(frontier.forget(&[url]).expect("forgets").forgotten, 1);
+        },
+        |frontier| offer_at(frontier, "https://a.com/1", 0),
+        |frontier| {
+            let robots = Canonical::parse("https://a.com/robots.txt").expect("a URL");
+            frontier.book(&robots, None, 0).expect("books");
+        },
+    ];
+    for touch in touches {
+        let dir = tempfile::tempdir().expect("a directory");
+        let frontier = open(dir.path(), 1, 0);
+        offer_at(&frontier, "https://a.com/1", 5);
+        offer_at(&frontier, "https://a.com/2", 5);
+        frontier.close().expect("closes");
+        let frontier = open(dir.path(), 1, 0);
+        touch(&frontier);
+        frontier.commit().expect("commits");
+        assert!(lease(&frontier, 10 * DELAY_MS).is_ok());
+    }
 }

@@ -44,17 +44,20 @@ fn decode_good<F: Growable>(bytes: &[u8]) -> Option<F> {
     Some(filter)
 }
 
-/// As the newest layer of a growing filter. Its design capacity may be anything, so growth may be refused.
+/// As the newest layer of a growing filter, with and without a bound on its memory. Its design capacity may be anything, so
+/// growth may be refused.
 fn grow<F: Growable>(layer: LayerOf<F>) {
-    let settings = Settings { false_positive_rate: 0.9, initial_capacity: 10, growth_factor: 1.0 };
     if layer.design_capacity() > 1_000 {
         return;
     }
-    if let Ok(mut filter) = Scalable::from_layers(settings, vec![layer]) {
+    for max_bytes in [None, Some(layer.bytes().max(256))] {
+        let settings = Settings { false_positive_rate: 0.9, initial_capacity: 10, growth_factor: 1.0, max_bytes };
+        let Ok(mut filter) = Scalable::from_layers(settings, vec![layer.clone()]) else { continue };
         for fingerprint in some_fingerprints() {
             filter.insert(fingerprint);
             assert!(filter.contains(fingerprint));
         }
+        assert!(max_bytes.is_none_or(|most| filter.bytes() <= most));
     }
 }
 

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::blocked::BlockedFilter;
+use crate::blocked::BlockedBloomFilter;
 use crate::classic::BloomFilter;
 use crate::codec::{self, DecodeError, Origin};
-use crate::counting::CountingFilter;
+use crate::counting::CountingBloomFilter;
 use crate::cuckoo::CuckooFilter;
 use crate::filter::{Growable, Kind};
 use crate::layer::LayerOf;
@@ -15,12 +15,12 @@ use crate::layer::LayerOf;
 /// A layer of any kind, shared.
 #[derive(Clone, Debug)]
 pub enum AnyLayer {
-    /// Of [`BlockedFilter`].
-    Blocked(Arc<LayerOf<BlockedFilter>>),
+    /// Of [`BlockedBloomFilter`].
+    Blocked(Arc<LayerOf<BlockedBloomFilter>>),
     /// Of [`BloomFilter`].
     Classic(Arc<LayerOf<BloomFilter>>),
-    /// Of [`CountingFilter`].
-    Counting(Arc<LayerOf<CountingFilter>>),
+    /// Of [`CountingBloomFilter`].
+    Counting(Arc<LayerOf<CountingBloomFilter>>),
     /// Of [`CuckooFilter`].
     Cuckoo(Arc<LayerOf<CuckooFilter>>),
 }

@@ -4,7 +4,8 @@ use super::*;
 use crate::codec::DecodeError;
 use crate::seeded::fingerprints;
 
-const SETTINGS: Settings = Settings { false_positive_rate: 0.01, initial_capacity: 500, growth_factor: 2.0 };
+const SETTINGS: Settings =
+    Settings { false_positive_rate: 0.01, initial_capacity: 500, growth_factor: 2.0, max_bytes: None };
 const KINDS: [Kind; 4] = [Kind::Blocked, Kind::Classic, Kind::Counting, Kind::Cuckoo];
 
 fn filled(kind: Kind) -> AnyScalable {

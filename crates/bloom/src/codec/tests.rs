@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::seeded::fingerprints;
 use crate::sizing::MAX_BLOCKS;
-use crate::{BloomFilter, CountingFilter, CuckooFilter};
+use crate::{BloomFilter, CountingBloomFilter, CuckooFilter};
 
 mod fixtures;
 
@@ -14,7 +14,7 @@ const KEY_CHECK: u64 = 0x0123_4567_89ab_cdef;
 
 /// A layer with an explicit number of blocks, so that the bytes do not depend on the sizing.
 fn layer(blocks: u64, inserts: usize) -> Layer {
-    let mut filter = BlockedFilter::new(blocks).expect("small");
+    let mut filter = BlockedBloomFilter::new(blocks).expect("small");
     fingerprints(77).take(inserts).for_each(|key| filter.insert(key));
     Layer::from_parts(3, blocks * 20, 0.01, filter)
 }
@@ -61,15 +61,15 @@ fn every_kind_comes_back_and_as_no_other() {
     let origin = Origin { key_check: KEY_CHECK, hash: 9, rules: 4 };
     for items in [1, 100, 30_000] {
         let kinds = [
-            check::<BlockedFilter>(items),
+            check::<BlockedBloomFilter>(items),
             check::<BloomFilter>(items),
-            check::<CountingFilter>(items),
+            check::<CountingBloomFilter>(items),
             check::<CuckooFilter>(items),
         ];
         for (found, bytes) in (1..).zip(&kinds) {
-            assert_eq!(decode_layer::<BlockedFilter>(bytes, &origin).is_ok(), found == 1);
+            assert_eq!(decode_layer::<BlockedBloomFilter>(bytes, &origin).is_ok(), found == 1);
             assert_eq!(decode_layer::<BloomFilter>(bytes, &origin).is_ok(), found == 2);
-            assert_eq!(decode_layer::<CountingFilter>(bytes, &origin).is_ok(), found == 3);
+            assert_eq!(decode_layer::<CountingBloomFilter>(bytes, &origin).is_ok(), found == 3);
             let cuckoo = decode_layer::<CuckooFilter>(bytes, &origin).map(|_| ());
             let expect = if found == 4 { Ok(()) } else { Err(DecodeError::OtherKind { found, expected: 4 }) };
             assert_eq!(cuckoo, expect);
@@ -200,7 +200,7 @@ fn chunks_keep_their_place() {
 fn an_enormous_length_does_not_overflow() {
     let mut shape = layer(3, 50).filter().shape();
     shape.len = u64::MAX;
-    let filter = BlockedFilter::from_lines(&shape, layer(3, 50).filter().lines().to_vec());
+    let filter = BlockedBloomFilter::from_lines(&shape, layer(3, 50).filter().lines().to_vec());
     let bytes = encode(&Layer::from_parts(0, 60, 0.01, filter), KEY_CHECK, 9);
     let mut layer = decode(&bytes, KEY_CHECK).expect("possible numbers").layer;
     layer.insert(1).expect("blocks are never full");
@@ -212,7 +212,7 @@ fn none_decodes(bytes: &[u8]) -> bool {
     let origin = Origin::new(KEY_CHECK);
     decode(bytes, KEY_CHECK).is_err()
         && decode_layer::<BloomFilter>(bytes, &origin).is_err()
-        && decode_layer::<CountingFilter>(bytes, &origin).is_err()
+        && decode_layer::<CountingBloomFilter>(bytes, &origin).is_err()
         && decode_layer::<CuckooFilter>(bytes, &origin).is_err()
 }
 

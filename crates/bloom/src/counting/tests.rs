@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::BlockedFilter;
+use crate::BlockedBloomFilter;
 use crate::seeded::fingerprints;
 
 #[test]
 fn what_is_removed_is_gone_and_the_rest_stays() {
-    let mut filter = CountingFilter::for_items(10_000, 0.01).expect("small");
+    let mut filter = CountingBloomFilter::for_items(10_000, 0.01).expect("small");
     let keys: Vec<u128> = fingerprints(31).take(10_000).collect();
     keys.iter().for_each(|&key| filter.insert(key));
     let (gone, kept) = keys.split_at(5_000);
@@ -25,13 +25,13 @@ fn what_is_removed_is_gone_and_the_rest_stays() {
 
 #[test]
 fn the_first_plane_is_the_blocked_filter() {
-    let mut filter = CountingFilter::new(50).expect("small");
-    let mut blocked = BlockedFilter::new(50).expect("small");
+    let mut filter = CountingBloomFilter::new(50).expect("small");
+    let mut blocked = BlockedBloomFilter::new(50).expect("small");
     for key in fingerprints(32).take(2_000) {
         filter.insert(key);
         blocked.insert(key);
     }
-    assert_eq!(filter.first_planes(), blocked.lines());
+    assert_eq!(&filter.lines()[..filter.blocks() as usize], blocked.lines());
     assert_eq!(filter.predicted_rate().to_bits(), blocked.predicted_rate().to_bits());
     assert_eq!(filter.bits(), 4 * blocked.bits());
 }
@@ -39,7 +39,7 @@ fn the_first_plane_is_the_blocked_filter() {
 #[test]
 fn a_counter_goes_to_eight_and_stays_there() {
     let check = |inserts: u32, removed: u32| {
-        let mut filter = CountingFilter::new(1).expect("one block");
+        let mut filter = CountingBloomFilter::new(1).expect("one block");
         (0..inserts).for_each(|_| filter.insert(5));
         let taken = (0..100).filter(|_| filter.remove(5)).count();
         assert_eq!(taken as u32, removed, "{inserts}");
@@ -54,7 +54,7 @@ fn a_counter_goes_to_eight_and_stays_there() {
 
 #[test]
 fn at_its_design_size_hardly_a_counter_saturates() {
-    let mut filter = CountingFilter::for_items(200_000, 0.003).expect("small");
+    let mut filter = CountingBloomFilter::for_items(200_000, 0.003).expect("small");
     fingerprints(33).take(200_000).for_each(|key| filter.insert(key));
     let counters = filter.bits() / COUNTER_BITS;
     assert!(filter.saturated_counters() * 500_000 < counters, "{} of {counters}", filter.saturated_counters());
@@ -68,7 +68,7 @@ proptest! {
         blocks in 1_u64..4,
     ) {
         let keys: Vec<u128> = fingerprints(34).take(40).collect();
-        let mut filter = CountingFilter::new(blocks).expect("small");
+        let mut filter = CountingBloomFilter::new(blocks).expect("small");
         let mut held: Vec<usize> = Vec::new();
         for (key, insert) in steps {
             if insert {

@@ -35,7 +35,8 @@ pub(crate) fn reserved(count: usize) -> Vec<Block> {
 ///
 /// A probe of a filter far beyond the cache also misses the translation of its address, which costs as much again; with
 /// huge pages it does not. It must come before the memory is touched, and so has an effect only with an allocator that
-/// leaves large zeroed memory untouched (mimalloc does). Where the system refuses, nothing is lost but speed.
+/// leaves large zeroed memory untouched (mimalloc does, and asks for huge pages by itself; the system's allocator does
+/// not ask). Where the system refuses, nothing is lost but speed.
 fn ask_for_huge_pages<T>(memory: &mut [T]) {
     #[cfg(target_os = "linux")]
     {

@@ -2,7 +2,7 @@
 //! one by one.
 //!
 //! While one fingerprint is tested, the lines of later ones are on their way, from all layers, so that the waits for
-//! memory overlap. That brings in lines of older layers in vain where a newer one says maybe; layers are few.
+//! memory overlap. That brings in lines of newer layers in vain where an older one says maybe; layers are few.
 //!
 //! Invariant: `found[i]` is the answer for `fingerprints[i]`.
 
@@ -40,7 +40,7 @@ impl<F: Growable> Scalable<F> {
     pub fn contains_batch(&self, fingerprints: &[u128], found: &mut [bool]) {
         assert_eq!(fingerprints.len(), found.len(), "one answer per fingerprint");
         let sealed = self.sealed.iter().rev().map(|layer| layer.filter());
-        self.newest.filter().self_or_any_contains_batch(sealed, fingerprints, found);
+        self.newest.filter().any_or_self_contains_batch(sealed, fingerprints, found);
     }
 }
 

@@ -7,13 +7,15 @@ use crate::Layer;
 use crate::codec::{decode, encode};
 use crate::seeded::fingerprints;
 
+mod bound;
 mod kinds;
 mod rebuild;
 
-const SETTINGS: Settings = Settings { false_positive_rate: 0.01, initial_capacity: 1_000, growth_factor: 2.0 };
+const SETTINGS: Settings =
+    Settings { false_positive_rate: 0.01, initial_capacity: 1_000, growth_factor: 2.0, max_bytes: None };
 
-fn filled(settings: Settings, seed: u64, items: usize) -> ScalableFilter {
-    let mut filter = ScalableFilter::new(settings).expect("possible settings");
+fn filled(settings: Settings, seed: u64, items: usize) -> ScalableBloomFilter {
+    let mut filter = ScalableBloomFilter::new(settings).expect("possible settings");
     fingerprints(seed).take(items).for_each(|key| filter.insert(key));
     filter
 }
@@ -32,8 +34,9 @@ fn budgets_of_any_number_of_layers_sum_to_the_rate() {
 #[test]
 fn impossible_settings_are_errors() {
     let check = |rate: f64, capacity: u64, factor: f64, expect: &str| {
-        let settings = Settings { false_positive_rate: rate, initial_capacity: capacity, growth_factor: factor };
-        let message = ScalableFilter::new(settings).err().map(|e| e.to_string());
+        let settings =
+            Settings { false_positive_rate: rate, initial_capacity: capacity, growth_factor: factor, max_bytes: None };
+        let message = ScalableBloomFilter::new(settings).err().map(|e| e.to_string());
         assert_eq!(message.as_deref(), Some(expect));
         assert_eq!(settings.validate().err().map(|e| e.to_string()), message);
     };
@@ -115,7 +118,7 @@ fn measured_rate_over_many_layers_is_predicted_and_within_the_bound() {
 #[test]
 fn the_rate_is_kept_at_every_growth_and_rebuild() {
     let absent: Vec<u128> = fingerprints(24).take(200_000).collect();
-    let check = |filter: &ScalableFilter| {
+    let check = |filter: &ScalableBloomFilter| {
         let mut found = vec![false; absent.len()];
         filter.contains_batch(&absent, &mut found);
         let maybes = found.iter().filter(|&&found| found).count() as f64;
@@ -133,7 +136,7 @@ fn the_rate_is_kept_at_every_growth_and_rebuild() {
             check(&filter);
             filter.insert(key);
             check(&filter);
-            let mut rebuilt = ScalableFilter::with_capacity_for(SETTINGS, count as u64).expect("possible");
+            let mut rebuilt = ScalableBloomFilter::with_capacity_for(SETTINGS, count as u64).expect("possible");
             rebuilt.insert_batch(&keys[..count]);
             check(&rebuilt);
             layers += 1;
@@ -146,7 +149,7 @@ fn the_rate_is_kept_at_every_growth_and_rebuild() {
 
 #[test]
 fn predicted_rate_starts_at_zero_and_rises() {
-    let mut filter = ScalableFilter::new(SETTINGS).expect("possible");
+    let mut filter = ScalableBloomFilter::new(SETTINGS).expect("possible");
     assert!(filter.is_empty());
     assert_eq!(filter.predicted_rate().to_bits(), 0.0_f64.to_bits());
     let mut before = 0.0;
@@ -160,13 +163,13 @@ fn predicted_rate_starts_at_zero_and_rises() {
 
 #[test]
 fn a_rebuild_gets_one_layer_of_the_right_size() {
-    let mut filter = ScalableFilter::with_capacity_for(SETTINGS, 7_500).expect("possible");
+    let mut filter = ScalableBloomFilter::with_capacity_for(SETTINGS, 7_500).expect("possible");
     fingerprints(8).take(7_500).for_each(|key| filter.insert(key));
     assert_eq!(filter.layer_count(), 1);
     filter.insert(1);
     let design: Vec<u64> = filter.layers().map(Layer::design_capacity).collect();
     assert_eq!(design, [7_500, 15_000]);
-    let few = ScalableFilter::with_capacity_for(SETTINGS, 3).expect("possible");
+    let few = ScalableBloomFilter::with_capacity_for(SETTINGS, 3).expect("possible");
     assert_eq!(few.newest().design_capacity(), 1_000);
 }
 
@@ -174,7 +177,7 @@ fn a_rebuild_gets_one_layer_of_the_right_size() {
 fn without_room_for_a_layer_the_newest_takes_more() {
     // the second layer would need 2^37 keys
     let settings = Settings { initial_capacity: 10, ..SETTINGS };
-    let mut filter = ScalableFilter::new(settings).expect("possible");
+    let mut filter = ScalableBloomFilter::new(settings).expect("possible");
     filter.newest = Layer::from_parts(0, 1 << 36, 0.003, filter.newest.filter().clone());
     filter.grow_at = 10;
     let keys: Vec<u128> = fingerprints(9).take(100).collect();
@@ -199,7 +202,7 @@ fn a_clone_is_a_snapshot_that_shares_the_sealed_layers() {
 fn layers_that_do_not_belong_together_are_errors() {
     let layers = || -> Vec<Layer> { filled(SETTINGS, 12, 5_000).layers().cloned().collect() };
     let check = |settings: Settings, layers: Vec<Layer>, expect: Option<&str>| {
-        let result = ScalableFilter::from_layers(settings, layers);
+        let result = ScalableBloomFilter::from_layers(settings, layers);
         assert_eq!(result.err().map(|e| e.to_string()).as_deref(), expect);
     };
     let rate = |rate| Settings { false_positive_rate: rate, ..SETTINGS };
@@ -212,13 +215,13 @@ fn layers_that_do_not_belong_together_are_errors() {
     check(rate(2.0), layers(), Some("false-positive rate 2 is not between 0 and 1"));
 }
 
-fn reopened(filter: &ScalableFilter) -> ScalableFilter {
+fn reopened(filter: &ScalableBloomFilter) -> ScalableBloomFilter {
     let layers = filter.layers().map(|layer| {
         let decoded = decode(&encode(layer, 7, 42), 7).expect("just encoded");
         assert_eq!((&decoded.layer, decoded.covered), (layer, 42));
         decoded.layer
     });
-    ScalableFilter::from_layers(filter.settings(), layers.collect()).expect("its own layers")
+    ScalableBloomFilter::from_layers(filter.settings(), layers.collect()).expect("its own layers")
 }
 
 proptest! {
@@ -232,8 +235,8 @@ proptest! {
         growth_factor in 1.0_f64..4.0,
         false_positive_rate in 0.001_f64..0.9,
     ) {
-        let settings = Settings { false_positive_rate, initial_capacity, growth_factor };
-        let mut filter = ScalableFilter::new(settings).expect("possible settings");
+        let settings = Settings { false_positive_rate, initial_capacity, growth_factor, max_bytes: None };
+        let mut filter = ScalableBloomFilter::new(settings).expect("possible settings");
         for (count, &(key, then)) in steps.iter().enumerate() {
             filter.insert(key);
             match then {

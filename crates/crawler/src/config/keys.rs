@@ -4,18 +4,21 @@
 //! a value outside its range never reaches the [`Config`].
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
+use frontier::{BlockReason, FilterKind};
 use toml::de::{DeTable, DeValue};
 
 use super::section::{Log, Section};
 use super::{
-    Address, Config, Crawl, Extract, Fetch, Field, Filter, Frontier, Journal, Mode, Pattern, Politeness, ScopeRules,
-    Statistics, Store, resolve,
+    Address, Budget, Config, Crawl, Extract, Fetch, Field, Filter, Frontier, GrowthGuard, Journal, Mode, Pattern,
+    Politeness, Priority, ScopeRules, Statistics, Store, Traps, canonical, recrawl, resolve,
 };
 use crate::fields::check_selector;
 
 /// The largest integer of TOML.
 const UNLIMITED: u64 = i64::MAX as u64;
+const MAX_ATTEMPTS: RangeInclusive<u64> = 1..=100;
 const DAY_SECS: u64 = 86_400;
 const WEEK_SECS: u64 = 7 * DAY_SECS;
 const KIB: u64 = 1 << 10;
@@ -28,9 +31,15 @@ pub(super) fn apply(document: &DeTable<'_>, config: &mut Config, log: &mut Log) 
     Section::read("", document, log, |root| {
         root.table("crawl", |s| crawl(s, &mut config.crawl));
         root.table("scope", |s| scope(s, &mut config.scope));
+        root.table("canonical", |s| canonical::read(s, &mut config.canonical));
         root.table("politeness", |s| politeness(s, &mut config.politeness));
         root.table("fetch", |s| fetch(s, &mut config.fetch));
         root.table("extract", |s| extract(s, &mut config.extract));
+        root.table("traps", |s| traps(s, &mut config.traps));
+        root.table("priority", |s| priority(s, &mut config.priority));
+        root.table("budget", |s| budget(s, &mut config.budget));
+        root.table("growth_guard", |s| growth_guard(s, &mut config.growth_guard));
+        root.table("recrawl", |s| recrawl::read(s, &mut config.recrawl));
         root.table("frontier", |s| frontier(s, &mut config.frontier));
         root.table("journal", |s| journal(s, &mut config.journal));
         root.table("filter", |s| filter(s, &mut config.filter));
@@ -57,7 +66,9 @@ fn scope(s: &mut Section<'_>, out: &mut ScopeRules) {
 
 fn politeness(s: &mut Section<'_>, out: &mut Politeness) {
     s.integer("delay_ms", 0..=DAY_SECS * 1000, &mut out.delay_ms);
+    s.float("adaptive_delay_factor", 0.0..=1_000.0, &mut out.adaptive_delay_factor);
     s.integer("connections_per_host", 1..=1_024, &mut out.connections_per_host);
+    s.boolean("per_ip", &mut out.per_ip);
     s.boolean("obey_robots", &mut out.obey_robots);
     s.integer("max_requests_per_sec", 0..=1_000_000, &mut out.max_requests_per_sec);
     s.integer("max_crawl_delay_secs", 0..=DAY_SECS, &mut out.max_crawl_delay_secs);
@@ -71,16 +82,59 @@ fn fetch(s: &mut Section<'_>, out: &mut Fetch) {
     s.integer("connect_timeout_secs", 1..=DAY_SECS, &mut out.connect_timeout_secs);
     s.integer("idle_timeout_secs", 1..=DAY_SECS, &mut out.idle_timeout_secs);
     s.integer("max_body_bytes", KIB..=GIB, &mut out.max_body_bytes);
-    s.integer("max_attempts", 1..=100, &mut out.max_attempts);
+    s.integer("max_attempts", MAX_ATTEMPTS, &mut out.max_attempts);
     s.integer("max_redirects", 0..=50, &mut out.max_redirects);
     s.boolean("allow_private_networks", &mut out.allow_private_networks);
+    s.table("max_attempts_by_reason", |s| max_attempts_by_reason(s, &mut out.max_attempts_by_reason));
     resolve_table(s, &mut out.resolve);
+}
+
+fn max_attempts_by_reason(s: &mut Section<'_>, out: &mut BTreeMap<BlockReason, u32>) {
+    // Robots.txt is asked for again as long as it cannot be had: no page fails for it.
+    for reason in BlockReason::ALL.into_iter().filter(|reason| *reason != BlockReason::RobotsUnreachable) {
+        let mut most = 0;
+        s.integer(reason.name(), MAX_ATTEMPTS, &mut most);
+        if most > 0 {
+            out.insert(reason, most);
+        }
+    }
 }
 
 fn extract(s: &mut Section<'_>, out: &mut Extract) {
     s.integer("max_links_per_page", 1..=10_000_000, &mut out.max_links_per_page);
     // The frontier takes no longer ones (its `MAX_URL_BYTES`).
     s.integer("max_url_bytes", 256..=8_192, &mut out.max_url_bytes);
+}
+
+fn traps(s: &mut Section<'_>, out: &mut Traps) {
+    s.integer("max_path_segments", 0..=8_192, &mut out.max_path_segments);
+    s.integer("max_repeated_segments", 0..=8_192, &mut out.max_repeated_segments);
+    s.integer("max_query_bytes", 0..=8_192, &mut out.max_query_bytes);
+    s.integer("max_query_parameters", 0..=8_192, &mut out.max_query_parameters);
+}
+
+fn priority(s: &mut Section<'_>, out: &mut Priority) {
+    let classes = 0..=frontier::Priority::LAST.class().into();
+    s.integer("seeds", classes.clone(), &mut out.seeds);
+    s.integer("links", classes.clone(), &mut out.links);
+    s.integer("per_link", classes, &mut out.per_link);
+}
+
+fn budget(s: &mut Section<'_>, out: &mut Budget) {
+    s.integer("max_urls_per_host", 0..=UNLIMITED, &mut out.max_urls_per_host);
+    s.integer("max_urls_per_domain", 0..=UNLIMITED, &mut out.max_urls_per_domain);
+    s.integer("max_pages_per_host", 0..=UNLIMITED, &mut out.max_pages_per_host);
+    s.integer("max_pages_per_domain", 0..=UNLIMITED, &mut out.max_pages_per_domain);
+    s.boolean("park", &mut out.park);
+}
+
+fn growth_guard(s: &mut Section<'_>, out: &mut GrowthGuard) {
+    s.boolean("enabled", &mut out.enabled);
+    // Fewer pages prove nothing: the first of a site are often alike.
+    s.integer("max_similar_pages", 20..=u64::from(u32::MAX), &mut out.max_similar_pages);
+    s.integer("max_query_urls", 100..=u64::from(u32::MAX), &mut out.max_query_urls);
+    s.integer("slow_factor", 1..=1_000, &mut out.slow_factor);
+    s.integer("max_delay_secs", 1..=DAY_SECS, &mut out.max_delay_secs);
 }
 
 fn frontier(s: &mut Section<'_>, out: &mut Frontier) {
@@ -95,6 +149,7 @@ fn journal(s: &mut Section<'_>, out: &mut Journal) {
 }
 
 fn filter(s: &mut Section<'_>, out: &mut Filter) {
+    s.text("kind", filter_kind, &mut out.kind);
     // Below one in a million a key takes more than 40 bits, to save a read in a million; above one half the filter
     // saves nothing.
     s.float("false_positive_rate", 1e-6..=0.5, &mut out.false_positive_rate);
@@ -102,6 +157,8 @@ fn filter(s: &mut Section<'_>, out: &mut Filter) {
     // Every question visits every layer: below 2 there would soon be dozens.
     s.float("growth_factor", 2.0..=16.0, &mut out.growth_factor);
     s.integer("max_layers", 1..=32, &mut out.max_layers);
+    s.float("max_stale_share", 0.001..=1.0, &mut out.max_stale_share);
+    s.integer("max_bytes", MIB..=TIB, &mut out.max_bytes);
     s.float("rebuild_cpu_share", 0.01..=1.0, &mut out.rebuild_cpu_share);
 }
 
@@ -137,6 +194,13 @@ fn user_agent(text: &str) -> Result<String, String> {
 fn mode(text: &str) -> Result<Mode, String> {
     let found = Mode::ALL.into_iter().find(|mode| mode.name() == text);
     found.ok_or_else(|| format!("must be \"host\", \"domain\", \"prefix\" or \"any\", found {text:?}"))
+}
+
+fn filter_kind(text: &str) -> Result<FilterKind, String> {
+    let found = FilterKind::ALL.into_iter().find(|kind| kind.name() == text);
+    found.ok_or_else(|| {
+        format!("must be \"scalable_bloom\", \"scalable_counting\" or \"scalable_cuckoo\", found {text:?}")
+    })
 }
 
 /// Adds the entries of `fetch.resolve`; a host of an earlier source is replaced.

@@ -14,6 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::keys;
 use super::mistakes::{ConfigErrors, Found, Origin, Source, report};
+use super::recrawl;
 use super::section::Log;
 use super::{Config, Mode};
 
@@ -161,6 +162,9 @@ fn check_together(config: &Config, log: &mut Log) {
                 frontier.recent_bytes, frontier.partitions
             ),
         );
+    }
+    if let Some((keys, message)) = recrawl::contradiction(config) {
+        contradiction(log, keys, message);
     }
     if config.scope.mode == Mode::Any && !config.scope.include.is_empty() {
         contradiction(

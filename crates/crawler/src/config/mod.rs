@@ -6,10 +6,12 @@
 //!
 //! All byte and entry limits are totals of the process.
 
+mod canonical;
 mod keys;
 mod load;
 mod mistakes;
 mod pattern;
+mod recrawl;
 mod resolve;
 mod section;
 #[cfg(test)]
@@ -17,11 +19,13 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use frontier::{BlockReason, FilterKind, RuleOptions};
+use serde::{Serialize, Serializer};
 
 pub use load::load;
 pub use mistakes::{ConfigErrors, Mistake, Place};
 pub use pattern::Pattern;
+pub use recrawl::Recrawl;
 pub use resolve::Address;
 
 /// Everything that can be configured.
@@ -33,12 +37,24 @@ pub struct Config {
     pub crawl: Crawl,
     /// Which URLs belong to the crawl.
     pub scope: ScopeRules,
+    /// By which rules two URLs are one. Fixed when a data directory is made.
+    pub canonical: RuleOptions,
     /// How much a site is asked of.
     pub politeness: Politeness,
     /// How one request is made.
     pub fetch: Fetch,
     /// What is taken from a page.
     pub extract: Extract,
+    /// What looks like a space without end.
+    pub traps: Traps,
+    /// Which URLs of a host go out first.
+    pub priority: Priority,
+    /// How much of each site is taken.
+    pub budget: Budget,
+    /// What becomes of a site that grows without end.
+    pub growth_guard: GrowthGuard,
+    /// Whether and when pages are visited again.
+    pub recrawl: Recrawl,
     /// The queue of URLs and its memory.
     pub frontier: Frontier,
     /// The log of events that makes progress durable.
@@ -143,13 +159,17 @@ impl Mode {
 pub struct Politeness {
     /// Pause between the end of one response of a host and the next request to it.
     pub delay_ms: u64,
+    /// The pause is at least this many times what the last response took; 0 = whatever it took.
+    pub adaptive_delay_factor: f64,
     /// Requests open at one host at a time.
     pub connections_per_host: u32,
+    /// Hosts at one address count as one.
+    pub per_ip: bool,
     /// Obey robots.txt.
     pub obey_robots: bool,
     /// Requests per second of the whole crawl; 0 = no limit.
     pub max_requests_per_sec: u32,
-    /// Cap of a Crawl-delay that robots.txt asks for.
+    /// Cap of a Crawl-delay that robots.txt asks for, and of the adaptive delay.
     pub max_crawl_delay_secs: u64,
     /// Pause of a host after its first failure; doubled by each further one.
     pub retry_delay_secs: u64,
@@ -161,7 +181,9 @@ impl Default for Politeness {
     fn default() -> Self {
         Politeness {
             delay_ms: 1000,
+            adaptive_delay_factor: 5.0,
             connections_per_host: 1,
+            per_ip: false,
             obey_robots: true,
             max_requests_per_sec: 0,
             max_crawl_delay_secs: 30,
@@ -190,8 +212,16 @@ pub struct Fetch {
     pub max_redirects: u32,
     /// May loopback, private, link-local and metadata addresses be connected to?
     pub allow_private_networks: bool,
+    /// [`Fetch::max_attempts`] where the last of them failed for this reason.
+    #[serde(serialize_with = "by_reason_name")]
+    pub max_attempts_by_reason: BTreeMap<BlockReason, u32>,
     /// Host → address, instead of asking DNS. Hosts are in the form that `url` gives them (lower case, punycode).
     pub resolve: BTreeMap<String, Address>,
+}
+
+/// `serialize_with` needs this form.
+fn by_reason_name<S: Serializer>(limits: &BTreeMap<BlockReason, u32>, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_map(limits.iter().map(|(reason, most)| (reason.name(), most)))
 }
 
 impl Default for Fetch {
@@ -205,6 +235,7 @@ impl Default for Fetch {
             max_attempts: 3,
             max_redirects: 5,
             allow_private_networks: false,
+            max_attempts_by_reason: BTreeMap::new(),
             resolve: BTreeMap::new(),
         }
     }
@@ -222,6 +253,100 @@ pub struct Extract {
 impl Default for Extract {
     fn default() -> Self {
         Extract { max_links_per_page: 100_000, max_url_bytes: 8192 }
+    }
+}
+
+/// `[traps]`: URLs that break one of these are refused, unless they are seeds; 0 = no limit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Traps {
+    /// Segments of the path.
+    pub max_path_segments: u32,
+    /// Times that one segment may occur in the path.
+    pub max_repeated_segments: u32,
+    /// Length of the query.
+    pub max_query_bytes: u32,
+    /// Parameters in the query.
+    pub max_query_parameters: u32,
+}
+
+impl Default for Traps {
+    fn default() -> Self {
+        Traps { max_path_segments: 20, max_repeated_segments: 3, max_query_bytes: 2048, max_query_parameters: 32 }
+    }
+}
+
+/// `[priority]`: the class of a URL in its host's queue, 0 (first) to 7 (last).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Priority {
+    /// Of seeds.
+    pub seeds: u8,
+    /// Of what is one link from a seed.
+    pub links: u8,
+    /// Added for each further link.
+    pub per_link: u8,
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Priority { seeds: 0, links: frontier::Priority::default().class(), per_link: 0 }
+    }
+}
+
+impl Priority {
+    /// The class of a URL that is `depth` links from a seed.
+    pub fn of(&self, depth: u16) -> frontier::Priority {
+        let further = u64::from(depth.saturating_sub(1)) * u64::from(self.per_link);
+        frontier::Priority::new(if depth == 0 { self.seeds.into() } else { u64::from(self.links) + further })
+    }
+}
+
+/// `[budget]`: tested when a URL is new; 0 = no limit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Budget {
+    /// URLs of one host.
+    pub max_urls_per_host: u64,
+    /// URLs of one registrable domain.
+    pub max_urls_per_domain: u64,
+    /// Pages of one host.
+    pub max_pages_per_host: u64,
+    /// Pages of one registrable domain.
+    pub max_pages_per_domain: u64,
+    /// Keep URLs over a budget, to be released later.
+    pub park: bool,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget {
+            max_urls_per_host: 0,
+            max_urls_per_domain: 0,
+            max_pages_per_host: 0,
+            max_pages_per_domain: 0,
+            park: true,
+        }
+    }
+}
+
+/// `[growth_guard]`: hosts that grow without end are slowed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GrowthGuard {
+    /// Whether any host is slowed.
+    pub enabled: bool,
+    /// Near-identical pages with new URLs before a host is.
+    pub max_similar_pages: u32,
+    /// New URLs of one path, or with the same parameters, ahead of all others before it is.
+    pub max_query_urls: u32,
+    /// By how much its delay is multiplied.
+    pub slow_factor: u32,
+    /// Longest delay that this comes to.
+    pub max_delay_secs: u64,
+}
+
+impl Default for GrowthGuard {
+    fn default() -> Self {
+        let frontier::GrowthGuard { enabled, max_similar_pages, max_query_urls, slow_factor, max_delay_ms } =
+            frontier::GrowthGuard::default();
+        GrowthGuard { enabled, max_similar_pages, max_query_urls, slow_factor, max_delay_secs: max_delay_ms / 1000 }
     }
 }
 
@@ -272,6 +397,9 @@ impl Default for Journal {
 /// `[filter]`
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Filter {
+    /// What the layers are.
+    #[serde(serialize_with = "kind_name")]
+    pub kind: FilterKind,
     /// Probability that an unseen URL is taken for a maybe; over all layers together.
     pub false_positive_rate: f64,
     /// URLs that the first layers of all partitions together are made for.
@@ -280,17 +408,29 @@ pub struct Filter {
     pub growth_factor: f64,
     /// A filter of more layers is rebuilt as one.
     pub max_layers: u32,
+    /// A filter with a larger share of forgotten URLs in it is rebuilt.
+    pub max_stale_share: f64,
+    /// Memory for the layers; where it does not do, they are rebuilt at a higher rate.
+    pub max_bytes: u64,
     /// Share of one core that a rebuild may take.
     pub rebuild_cpu_share: f64,
+}
+
+/// `serialize_with` needs this form.
+fn kind_name<S: Serializer>(kind: &FilterKind, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_str(kind.name())
 }
 
 impl Default for Filter {
     fn default() -> Self {
         Filter {
+            kind: FilterKind::ScalableBloom,
             false_positive_rate: 0.01,
             initial_capacity: 1_000_000,
             growth_factor: 2.0,
             max_layers: 3,
+            max_stale_share: 0.1,
+            max_bytes: 1 << 30,
             rebuild_cpu_share: 0.25,
         }
     }

@@ -36,6 +36,32 @@ fn everything_changed() -> Config {
         mode = "domain"
         include = ['^https://a\.test/"', "b"]
         exclude = ["\n\\x{e9}\t'''\"\"\""]
+        [growth_guard]
+        enabled = false
+        max_similar_pages = 20
+        max_query_urls = 100
+        slow_factor = 2
+        max_delay_secs = 7
+        [canonical]
+        fold_scheme = true
+        drop_userinfo = true
+        fold_trailing_dot = false
+        fold_www = true
+        fold_percent_encoding = false
+        drop_session_ids = false
+        fold_path_case = true
+        fold_slashes = true
+        fold_trailing_slash = true
+        drop_index_pages = true
+        drop_tracking_parameters = false
+        drop_parameters = ["a", "b*"]
+        drop_repeated_parameters = false
+        sort_query = true
+        fold_empty_query = false
+        rewrites = [
+            { pattern = '"\d', replacement = "'$0\\" },
+            { host = "a.test", pattern = "(?<x>.)", replacement = "${x}" },
+        ]
         [fetch]
         concurrency = 1
         timeout_secs = 2
@@ -45,6 +71,8 @@ fn everything_changed() -> Config {
         max_attempts = 1
         max_redirects = 0
         allow_private_networks = true
+        [fetch.max_attempts_by_reason]
+        timeout = 1
         [fetch.resolve]
         "A.test" = "127.0.0.1:8080"
         "b.test" = "[::1]"
@@ -54,15 +82,20 @@ fn everything_changed() -> Config {
         "crawl.shutdown_secs=0",
         "crawl.idle_exit_secs=1",
         "crawl.worker_threads=3",
-        "politeness={delay_ms=0, connections_per_host=32, obey_robots=false}",
+        "politeness={delay_ms=0, adaptive_delay_factor=0, connections_per_host=32, per_ip=true, obey_robots=false}",
         "politeness.max_requests_per_sec=7",
         "politeness.max_crawl_delay_secs=1",
         "politeness.retry_delay_secs=2",
         "politeness.max_retry_delay_secs=3",
         "extract={max_links_per_page=1, max_url_bytes=256}",
+        "traps={max_path_segments=1, max_repeated_segments=1, max_query_bytes=1, max_query_parameters=1}",
+        "priority={seeds=1, links=2, per_link=3}",
+        "budget={max_urls_per_host=1, max_urls_per_domain=2, max_pages_per_host=3, max_pages_per_domain=4, park=false}",
+        "recrawl={enabled=true, initial_interval_secs=8, min_interval_secs=7, max_interval_secs=9, growth=3.0, shrink=0.25}",
         "frontier={partitions=1, hot_cache_entries=0, recent_bytes=65536}",
         "journal={commit_interval_ms=0, max_bytes=1048576}",
-        "filter={false_positive_rate=1e-6, initial_capacity=1, growth_factor=3, max_layers=1, rebuild_cpu_share=1}",
+        "filter={kind=\"scalable_cuckoo\", false_positive_rate=1e-6, initial_capacity=1, growth_factor=3, max_layers=1}",
+        "filter={max_stale_share=0.5, max_bytes=1048576, rebuild_cpu_share=1}",
         "store={cache_bytes=1048576, min_free_disk_bytes=0}",
         "statistics.interval_secs=1",
     ];
@@ -117,12 +150,17 @@ fn shipped_examples_load() {
     let start = text.find(fields).expect("an example of [[fields]]");
     let uncomment = |line: &str| format!("{}\n", line.strip_prefix("# ").unwrap_or(line));
     let entries = text.lines().filter(|line| line.starts_with(resolve) || line.starts_with("# \"new."));
-    let examples: String = std::iter::once("[fetch.resolve]")
+    let reasons =
+        text.lines().filter(|line| ["# timeout = ", "# unavailable = "].iter().any(|key| line.starts_with(key)));
+    let examples: String = std::iter::once("[fetch.max_attempts_by_reason]")
+        .chain(reasons)
+        .chain(["[fetch.resolve]"])
         .chain(entries)
         .chain(text[start..].lines().filter(|line| *line != "#"))
         .map(uncomment)
         .collect();
     let config = load_text(&examples, &[]).unwrap_or_else(|report| panic!("{report}"));
+    assert_eq!(config.fetch.max_attempts_by_reason.len(), 2);
     assert_eq!(config.fetch.resolve.len(), 2);
     assert_eq!(config.fields.len(), 2);
     assert_eq!(config.fields[1].attribute.as_deref(), Some("content"));

@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use frontier::transfer;
+
 use super::{MAX_LINE_BYTES, Request, with_short_path};
 
 /// How long a daemon may take for an answer. It waits for a commit at most, but the disk may be busy.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long an audit may take: it reads up to a million keys of each partition.
-const AUDIT_PATIENCE: Duration = Duration::from_secs(3600);
+/// How long a daemon may take where it goes through everything, or waits for merges.
+const LONG_PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Why a running daemon did not give an answer.
 #[derive(Debug, thiserror::Error)]
@@ -62,21 +64,62 @@ impl Client {
     /// # Errors
     /// [`ClientError`] for each way that no answer came.
     pub fn ask(&mut self, request: &Request) -> Result<Value, ClientError> {
-        let patience = if *request == Request::Audit { AUDIT_PATIENCE } else { PATIENCE };
+        self.send(request)?;
+        let mut reply = Vec::new();
+        self.line(MAX_LINE_BYTES, &mut reply)?;
+        value(&reply)
+    }
+
+    /// Asks for many lines; hands each of them to `each`, but for the last one, which it returns.
+    ///
+    /// # Errors
+    /// [`ClientError`] for each way that the last line did not come; what `each` says.
+    pub fn ask_lines<E: From<ClientError>>(
+        &mut self,
+        request: &Request,
+        mut each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<Vec<u8>, E> {
+        self.send(request)?;
+        let mut line = Vec::new();
+        loop {
+            self.line(transfer::MAX_LINE_BYTES, &mut line)?;
+            if line.starts_with(b"{\"end\":") {
+                return Ok(line);
+            }
+            if line.starts_with(b"{\"error\":") || line.starts_with(b"{\"detail\":") {
+                value(&line)?;
+            }
+            each(&line)?;
+        }
+    }
+
+    fn send(&mut self, request: &Request) -> Result<(), ClientError> {
+        let patience = match request {
+            Request::Stats | Request::Seen { .. } | Request::RebuildFilters => PATIENCE,
+            _ => LONG_PATIENCE,
+        };
         self.0.get_ref().set_read_timeout(Some(patience))?;
         let mut line = serde_json::to_string(request).expect("texts are JSON");
         line.push('\n');
-        self.0.get_mut().write_all(line.as_bytes())?;
-        let mut reply = Vec::new();
-        (&mut self.0).take(MAX_LINE_BYTES as u64).read_until(b'\n', &mut reply)?;
-        if !reply.ends_with(b"\n") {
-            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        Ok(self.0.get_mut().write_all(line.as_bytes())?)
+    }
+
+    fn line(&mut self, max_bytes: usize, line: &mut Vec<u8>) -> Result<(), ClientError> {
+        line.clear();
+        (&mut self.0).take(max_bytes as u64).read_until(b'\n', line)?;
+        match line.ends_with(b"\n") {
+            true => Ok(()),
+            false => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
         }
-        let reply: Value = serde_json::from_slice(&reply).map_err(|error| ClientError::Malformed(error.to_string()))?;
-        let text = |name: &str| reply.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        match reply.get("error") {
-            Some(_) => Err(ClientError::Refused { name: text("error"), detail: text("detail") }),
-            None => Ok(reply),
-        }
+    }
+}
+
+/// A reply, or the error that it is.
+fn value(line: &[u8]) -> Result<Value, ClientError> {
+    let reply: Value = serde_json::from_slice(line).map_err(|error| ClientError::Malformed(error.to_string()))?;
+    let text = |name: &str| reply.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    match reply.get("error") {
+        Some(_) => Err(ClientError::Refused { name: text("error"), detail: text("detail") }),
+        None => Ok(reply),
     }
 }

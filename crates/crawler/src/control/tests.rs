@@ -2,8 +2,8 @@
 
 use super::*;
 
-async fn echo(request: Request) -> Value {
-    serde_json::to_value(request).expect("texts are JSON")
+async fn echo(request: Request) -> Answer {
+    serde_json::to_value(request).expect("texts are JSON").into()
 }
 
 fn listen(dir: &Path) -> tokio::task::JoinHandle<io::Result<()>> {
@@ -42,6 +42,8 @@ fn what_is_no_request_is_named() {
         (r#"{"verb":7}"#, "unknown_verb"),
         (r#"{"verb":"halt"}"#, "unknown_verb"),
         (r#"{"verb":"seen"}"#, "malformed"),
+        (r#"{"verb":"forget","select":{"hosts":"a.test"}}"#, "malformed"),
+        (r#"{"verb":"import","urls":[]}"#, "malformed"),
         (r#"{"verb":"seen","url":1}"#, "malformed"),
     ] {
         let error = parse(line.as_bytes()).expect_err(line);

@@ -19,6 +19,7 @@ use tracing::{error, warn};
 
 use super::reporter::Reporter;
 use super::{DaemonError, Ending, PATIENCE, blocking};
+use crate::config::{self, Config};
 use crate::fetch::Fetch;
 use crate::statistics::{Event, Snapshot};
 use crate::worker::{self, Crawl, Orders};
@@ -207,9 +208,8 @@ impl<F: Fetch + 'static> Dispatcher<F> {
         }
         let event = if self.exit_when_done { Event::Done } else { Event::Idle };
         let now = self.crawl.clock.now();
-        let crawl = &self.crawl.config.crawl;
-        let reason =
-            |snapshot: &Snapshot| Some(what_remains(dry, snapshot, now, crawl.idle_exit_secs, crawl.max_pages));
+        let config = &self.crawl.config;
+        let reason = |snapshot: &Snapshot| Some(what_remains(dry, snapshot, now, config));
         let snapshot = self.reporter.line(event, reason).await?;
         self.idle = true;
         let done = self.exit_when_done.then(|| Ending::Done(snapshot.reason.unwrap_or_default()));
@@ -267,16 +267,27 @@ impl<F: Fetch + 'static> Dispatcher<F> {
 }
 
 /// Why there is nothing to do, and what remains, in one line.
-fn what_remains(dry: Dry, snapshot: &Snapshot, now: Millis, idle_exit_secs: u64, max_pages: u64) -> String {
+fn what_remains(dry: Dry, snapshot: &Snapshot, now: Millis, config: &Config) -> String {
     let (queued, hosts) = (snapshot.queued, snapshot.hosts_waiting);
-    match dry {
+    let config::Crawl { idle_exit_secs, max_pages, .. } = &config.crawl;
+    let again = match snapshot.due_again {
+        0 => String::new(),
+        _ if !config.recrawl.enabled => String::new(),
+        pages => format!("; {pages} pages are due again later"),
+    };
+    let first = |until: Millis| until.saturating_sub(now).div_ceil(1000);
+    let text = match dry {
         Dry::Enough => format!("crawl.max_pages = {max_pages} reached; {queued} URLs remain queued"),
+        Dry::NotBefore(Some(until)) if queued == 0 && !again.is_empty() => {
+            return format!("every URL found is finished{again}, the first in {} s", first(until));
+        }
         Dry::NotBefore(_) if queued == 0 => "every URL found is finished".to_owned(),
         Dry::NotBefore(None) => format!("{queued} URLs remain queued, none of them due at any known time"),
         Dry::NotBefore(Some(until)) => format!(
             "{queued} URLs remain queued, on {hosts} hosts that may not be asked within crawl.idle_exit_secs = \
              {idle_exit_secs} (failing, or told us to wait); the first in {} s",
-            until.saturating_sub(now).div_ceil(1000)
+            first(until)
         ),
-    }
+    };
+    text + &again
 }

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use frontier::{Frontier, Statistics};
 use tokio::sync::Mutex;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use super::{DaemonError, blocking};
 use crate::clock::Clock;
-use crate::statistics::{Event, Rates, Snapshot, StatisticsLog};
+use crate::statistics::{Event, FilterWatch, Rates, Snapshot, StatisticsLog};
 
 pub(super) struct Reporter {
     frontier: Arc<Frontier>,
@@ -26,13 +26,15 @@ pub(super) struct Reporter {
 struct Writing {
     log: StatisticsLog,
     rates: Rates,
+    filter: FilterWatch,
 }
 
 impl Reporter {
     pub async fn open(frontier: Arc<Frontier>, clock: Clock, log_dir: &Path) -> Result<Self, DaemonError> {
         let log = StatisticsLog::open(log_dir).map_err(DaemonError::Log)?;
         let (at, statistics) = take(&frontier, clock).await?;
-        let writing = Writing { log, rates: Rates::start(at, &statistics.books) };
+        let rates = Rates::start(at, &statistics.books);
+        let writing = Writing { log, rates, filter: FilterWatch::start(&statistics) };
         Ok(Self { frontier, clock, busy_workers: AtomicU64::new(0), writing: Mutex::new(writing) })
     }
 
@@ -46,6 +48,10 @@ impl Reporter {
         let (at, statistics) = take(&self.frontier, self.clock).await?;
         if let Err(which) = statistics.books.check() {
             error!(%which, "the books do not balance");
+        }
+        if let Some(measured) = writing.filter.excess(&statistics) {
+            let predicted = statistics.false_positive_rate_predicted;
+            warn!(measured, predicted, "the filters call more new URLs maybe than they should; see crawld audit");
         }
         let mut snapshot = self.make(event, at, &statistics, &writing.rates);
         snapshot.reason = reason(&snapshot);

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ahash::HashSet;
-use frontier::{Canonical, Found, FoundUrl, Frontier, registrable_domain};
+use frontier::{Canonical, Found, FoundUrl, Frontier, Priority, registrable_domain};
 use tokio::sync::watch;
 use tracing::{info, warn};
 use url::Url;
@@ -35,18 +35,35 @@ pub(super) async fn seed(
     stop: watch::Receiver<bool>,
 ) -> Result<Scope, DaemonError> {
     let (frontier, rules) = (Arc::clone(frontier), plan.config.scope.clone());
+    let priority = plan.config.priority.of(0);
     let path = plan.dir.join("seeds.txt");
     let seeded = blocking(move || {
         let (scope, all) = remember(&path, &rules, seeds).map_err(DaemonError::Log)?;
-        offer(&frontier, &scope, &all, clock, &stop)?;
+        offer(&frontier, &scope, &all, priority, clock, &stop)?;
         Ok(scope)
     });
     seeded.await?
 }
 
-/// All seeds, those of earlier runs first, and the scope that they make.
-fn remember(path: &Path, rules: &ScopeRules, seeds: Vec<Seed>) -> io::Result<(Scope, Vec<Seed>)> {
-    let mut log = LogFile::open(path)?;
+/// The scope that the seeds of a stopped crawl make; nothing is written.
+///
+/// # Errors
+/// When the list of its seeds cannot be read.
+pub fn scope(dir: &Path, rules: &ScopeRules) -> io::Result<Scope> {
+    let seeds = match remembered(&dir.join("seeds.txt")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        seeds => seeds?,
+    };
+    Ok(scope_of(rules, &seeds))
+}
+
+fn scope_of(rules: &ScopeRules, seeds: &[Seed]) -> Scope {
+    let urls: Vec<Url> = seeds.iter().map(|seed| seed.url.clone()).collect();
+    Scope::new(rules, &urls, registrable_domain)
+}
+
+/// The seeds of earlier runs.
+fn remembered(path: &Path) -> io::Result<Vec<Seed>> {
     let file: Arc<Path> = path.into();
     let mut all: Vec<Seed> = Vec::new();
     for line in BufReader::new(std::fs::File::open(path)?).split(b'\n') {
@@ -60,6 +77,14 @@ fn remember(path: &Path, rules: &ScopeRules, seeds: Vec<Seed>) -> io::Result<(Sc
             Err(error) => warn!(file = %path.display(), %line, %error, "a remembered seed is skipped"),
         }
     }
+    Ok(all)
+}
+
+/// All seeds, those of earlier runs first, and the scope that they make.
+fn remember(path: &Path, rules: &ScopeRules, seeds: Vec<Seed>) -> io::Result<(Scope, Vec<Seed>)> {
+    let mut log = LogFile::open(path)?;
+    let mut all = remembered(path)?;
+    tell_of_changes(&all, &seeds);
     let mut known: HashSet<String> = all.iter().map(|seed| seed.url.as_str().to_owned()).collect();
     let mut new_lines = String::new();
     for seed in seeds.into_iter().filter(|seed| known.insert(seed.url.as_str().to_owned())) {
@@ -71,8 +96,24 @@ fn remember(path: &Path, rules: &ScopeRules, seeds: Vec<Seed>) -> io::Result<(Sc
     if all.is_empty() {
         warn!("no seeds: nothing was given, and nothing is remembered from earlier runs");
     }
-    let urls: Vec<Url> = all.iter().map(|seed| seed.url.clone()).collect();
-    Ok((Scope::new(rules, &urls, registrable_domain), all))
+    Ok((scope_of(rules, &all), all))
+}
+
+/// Seeds that were not among those of earlier runs, and the other way round: the scope is made of all of them.
+fn tell_of_changes(remembered: &[Seed], given: &[Seed]) {
+    let Some(first) = remembered.first() else { return };
+    let urls = |seeds: &[Seed]| seeds.iter().map(|seed| seed.url.as_str().to_owned()).collect::<HashSet<_>>();
+    let (known, now) = (urls(remembered), urls(given));
+    let added: Vec<_> = given.iter().filter(|seed| !known.contains(seed.url.as_str())).collect();
+    if let Some(seed) = added.first() {
+        let first = seed.url.as_str();
+        warn!(seeds = added.len(), first, "seeds that earlier runs did not have: the scope grows by them");
+    }
+    let kept = remembered.iter().filter(|seed| !now.contains(seed.url.as_str())).count();
+    if kept > 0 && !given.is_empty() {
+        let first = first.url.as_str();
+        warn!(seeds = kept, first, "seeds of earlier runs that are not given now still count, also for the scope");
+    }
 }
 
 /// Offers the seeds, until it is told to stop: the next run offers them again.
@@ -80,6 +121,7 @@ fn offer(
     frontier: &Frontier,
     scope: &Scope,
     seeds: &[Seed],
+    priority: Priority,
     clock: Clock,
     stop: &watch::Receiver<bool>,
 ) -> Result<(), frontier::Error> {
@@ -91,8 +133,8 @@ fn offer(
         }
         let mut found = Found::default();
         for seed in batch {
-            match Canonical::from_url(seed.url.clone()) {
-                Ok(canonical) => sort(&mut found, scope, canonical, seed),
+            match frontier.rules().canonical(seed.url.clone()) {
+                Ok(canonical) => sort(&mut found, scope, canonical, priority, seed),
                 Err(error) => {
                     warn!(source = %seed.source, url = %seed.url, %error, "a seed cannot be crawled");
                     found.invalid += 1;
@@ -105,9 +147,9 @@ fn offer(
     Ok(())
 }
 
-fn sort(found: &mut Found, scope: &Scope, canonical: Canonical, seed: &Seed) {
+fn sort(found: &mut Found, scope: &Scope, canonical: Canonical, priority: Priority, seed: &Seed) {
     match scope.judge(canonical.url(), canonical.host(), canonical.registrable_domain()) {
-        Verdict::In => found.urls.push(FoundUrl { canonical, depth: 0 }),
+        Verdict::In => found.urls.push(FoundUrl { priority, ..FoundUrl::new(canonical, 0) }),
         Verdict::Out(rule) => {
             warn!(source = %seed.source, url = %seed.url, rule = rule.name(), "a seed is out of scope");
             found.out_of_scope += 1;

@@ -3,6 +3,8 @@
 //! Not HTTP statuses: a 404 is a response. Invariant: every failure, however hostile its cause, is one of these; each
 //! has one closed name, one number and one answer to *does it make sense to ask again?*
 
+use frontier::BlockReason;
+
 use crate::fetch_code;
 
 /// A failed request. Small and without texts from outside, so that it can be counted and logged safely.
@@ -83,10 +85,22 @@ impl FetchError {
         }
     }
 
+    /// Why the host is to be left alone after it, if it is.
+    #[must_use]
+    pub fn block_reason(self) -> Option<BlockReason> {
+        match self {
+            Self::Dns => Some(BlockReason::DnsFailed),
+            Self::Connect => Some(BlockReason::ConnectFailed),
+            Self::Lost => Some(BlockReason::ConnectionLost),
+            Self::Timeout => Some(BlockReason::Timeout),
+            _ => None,
+        }
+    }
+
     /// Whether asking again later may go better. The others are the server's settled way, or ours.
     #[must_use]
     pub fn transient(self) -> bool {
-        matches!(self, Self::Dns | Self::Connect | Self::Lost | Self::Timeout)
+        self.block_reason().is_some()
     }
 
     /// Whether a rule of ours refused the request; then the URL is *excluded*, not *failed*.

@@ -4,16 +4,17 @@
 //! client follows no redirect, keeps no cookie, sends no referrer, uses no proxy and repeats no request, so one call is
 //! one line in the server's log; its every connection goes to a guarded address.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{
-    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION,
-    RETRY_AFTER,
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderName, HeaderValue,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION, RETRY_AFTER,
 };
 use reqwest::{Client, ClientBuilder, Response};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use url::{Host, Url};
 
 use super::brotli::Brotli;
@@ -34,6 +35,9 @@ const ACCEPTED: HeaderValue = HeaderValue::from_static("text/html,application/xh
 
 /// The client's three, and ours.
 const ENCODINGS: HeaderValue = HeaderValue::from_static("gzip, br, zstd, deflate");
+
+/// Longest `ETag` or `Last-Modified` that is taken, in bytes.
+const MAX_VALIDATOR_BYTES: usize = 256;
 
 const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 
@@ -84,7 +88,8 @@ impl HttpFetch {
     }
 
     /// Checks what can be checked without the network, and makes the client's kind of request.
-    fn prepare(&self, url: &Url) -> Result<reqwest::Request, FetchError> {
+    fn prepare(&self, request: &Request<'_>) -> Result<reqwest::Request, FetchError> {
+        let url = request.url;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(FetchError::BadScheme);
         }
@@ -93,25 +98,32 @@ impl HttpFetch {
             Host::Ipv4(v4) if !self.names.allows(v4.into()) => Err(FetchError::PrivateAddress),
             Host::Ipv6(v6) if !self.names.allows(v6.into()) => Err(FetchError::PrivateAddress),
             Host::Domain(name) if url.port().is_some() && self.names.has_port(name) => {
-                self.prepare_with_table_port(url, name)
+                self.prepare_with_table_port(request, name)
             }
-            Host::Domain(_) | Host::Ipv4(_) | Host::Ipv6(_) => self.build(url.clone(), None),
+            Host::Domain(_) | Host::Ipv4(_) | Host::Ipv6(_) => self.build(url.clone(), None, request),
         }
     }
 
     /// The client connects to the resolver's port only where the URL has none. So the URL goes without its port, and
     /// the server is told it in the `Host` header as ever.
-    fn prepare_with_table_port(&self, url: &Url, name: &str) -> Result<reqwest::Request, FetchError> {
+    fn prepare_with_table_port(&self, request: &Request<'_>, name: &str) -> Result<reqwest::Request, FetchError> {
+        let url = request.url;
         let host = url.port().map(|port| format!("{name}:{port}"));
         let mut portless = url.clone();
         portless.set_port(None).map_err(|()| FetchError::BadUrl)?;
-        self.build(portless, host)
+        self.build(portless, host, request)
     }
 
-    fn build(&self, url: Url, host: Option<String>) -> Result<reqwest::Request, FetchError> {
+    fn build(&self, url: Url, host: Option<String>, wanted: &Request<'_>) -> Result<reqwest::Request, FetchError> {
         let mut request = self.client.get(url);
         if let Some(host) = host {
             request = request.header(HOST, host);
+        }
+        // A header that cannot be sent is none: the page is then fetched whole.
+        for (name, value) in [(IF_NONE_MATCH, wanted.if_none_match), (IF_MODIFIED_SINCE, wanted.if_modified_since)] {
+            if let Some(value) = value.and_then(|text| HeaderValue::from_str(text).ok()) {
+                request = request.header(name, value);
+            }
         }
         request.build().map_err(|error| classify(&error))
     }
@@ -122,7 +134,7 @@ impl Fetch for HttpFetch {
 
     async fn start(&self, request: &Request<'_>) -> Result<Exchange<HttpBody>, FetchError> {
         let started = Instant::now();
-        let outgoing = self.prepare(request.url)?;
+        let outgoing = self.prepare(request)?;
         let response = timeout_at(started + self.head_timeout, self.client.execute(outgoing))
             .await
             .map_err(|_| FetchError::Timeout)?
@@ -135,6 +147,17 @@ impl Fetch for HttpFetch {
         let coding = Coding::of(&response);
         let head = head(&response, &coding);
         Ok(Exchange::new(head, HttpBody { response, coding }, limits))
+    }
+
+    async fn address(&self, url: &Url) -> Option<IpAddr> {
+        match url.host()? {
+            Host::Ipv4(v4) => Some(v4.into()),
+            Host::Ipv6(v6) => Some(v6.into()),
+            Host::Domain(name) => {
+                let found = timeout(self.head_timeout, self.names.resolve(name)).await.ok()?.ok()?;
+                found.iter().map(SocketAddr::ip).min()
+            }
+        }
     }
 }
 
@@ -233,6 +256,8 @@ fn head(response: &Response, coding: &Coding) -> Head {
         content_type: first(CONTENT_TYPE).map(|text| cut(text, 256)),
         location: first(LOCATION),
         retry_after: first(RETRY_AFTER).map(|text| cut(text, 256)),
+        etag: headers.get(ETAG).and_then(validator),
+        last_modified: headers.get(LAST_MODIFIED).and_then(validator),
         x_robots_tag: (!tags.is_empty()).then(|| cut(tags.join(","), 4096)),
         content_length: response.content_length().filter(|_| matches!(coding, Coding::None)),
         address: response.remote_addr(),
@@ -241,6 +266,11 @@ fn head(response: &Response, coding: &Coding) -> Head {
 
 fn text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+/// Whole or not at all: half of one would never match again.
+fn validator(value: &HeaderValue) -> Option<String> {
+    value.to_str().ok().filter(|text| text.len() <= MAX_VALIDATOR_BYTES).map(str::to_owned)
 }
 
 /// Cuts at a character boundary at or below `max_bytes`, and gives the memory back.

@@ -4,10 +4,12 @@
 //! not in the script fails like an unknown host.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use url::Url;
 
 use super::{Body, Exchange, Fetch, FetchError, Head, Limits, Request};
 
@@ -55,11 +57,12 @@ impl Body for ScriptedBody {
     }
 }
 
-/// Answers by URL, the same each time it is asked.
+/// Answers by URL, the same each time it is asked, but for a 304 to who names the `ETag`.
 #[derive(Debug)]
 pub(crate) struct Scripted {
     answers: HashMap<String, Result<(Head, Vec<Step>), FetchError>>,
-    asked: Mutex<Vec<String>>,
+    asked: Mutex<Vec<(Instant, String)>>,
+    addresses: HashMap<String, IpAddr>,
     /// Limits of every exchange, counted from its start.
     pub(crate) timeout: Duration,
     pub(crate) idle_timeout: Duration,
@@ -72,6 +75,7 @@ impl Scripted {
         Self {
             answers: HashMap::new(),
             asked: Mutex::default(),
+            addresses: HashMap::new(),
             timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(10),
             max_body_bytes: 1 << 20,
@@ -105,9 +109,20 @@ impl Scripted {
         self.answers.insert(url.to_owned(), Err(error));
     }
 
+    /// Gives a host an address.
+    pub(crate) fn resolve(&mut self, host: &str, address: IpAddr) {
+        self.addresses.insert(host.to_owned(), address);
+    }
+
     /// Every URL asked for, in order.
     pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().expect("no test panics inside").clone()
+        self.asked.lock().expect("no test panics inside").iter().map(|(_, url)| url.clone()).collect()
+    }
+
+    /// When URLs with this text in them were asked for, in order.
+    pub(crate) fn times(&self, text: &str) -> Vec<Instant> {
+        let asked = self.asked.lock().expect("no test panics inside");
+        asked.iter().filter(|(_, url)| url.contains(text)).map(|(at, _)| *at).collect()
     }
 }
 
@@ -117,15 +132,22 @@ impl Fetch for Scripted {
     async fn start(&self, request: &Request<'_>) -> Result<Exchange<ScriptedBody>, FetchError> {
         let url = request.url.as_str();
         let mut asked = self.asked.lock().expect("no test panics inside");
-        asked.push(url.to_owned());
+        asked.push((Instant::now(), url.to_owned()));
         let answer = self.answers.get(url).cloned();
-        let (head, steps) = answer.unwrap_or(Err(FetchError::Dns))?;
+        let (mut head, mut steps) = answer.unwrap_or(Err(FetchError::Dns))?;
+        if request.if_none_match.is_some() && request.if_none_match == head.etag.as_deref() {
+            (head.status, steps) = (304, Vec::new());
+        }
         let limits = Limits {
             deadline: Instant::now() + self.timeout,
             idle_timeout: self.idle_timeout,
             max_body_bytes: request.max_body_bytes.unwrap_or(self.max_body_bytes),
         };
         Ok(Exchange::new(head, ScriptedBody::new(steps), limits))
+    }
+
+    async fn address(&self, url: &Url) -> Option<IpAddr> {
+        self.addresses.get(url.host_str()?).copied()
     }
 }
 

@@ -247,7 +247,7 @@ async fn a_request_may_have_a_cap_of_its_own() {
     let server = HostileServer::start();
     let fetcher = fetcher(&settings());
     let url = Url::parse(&server.url("/endless")).expect("a URL");
-    let request = Request { url: &url, max_body_bytes: Some(10) };
+    let request = Request { max_body_bytes: Some(10), ..Request::new(&url) };
     let mut exchange = fetcher.start(&request).await.expect("a head");
     while exchange.chunk().await.expect("no failure").is_some() {}
     assert_eq!((exchange.body_bytes(), exchange.truncated()), (10, true));

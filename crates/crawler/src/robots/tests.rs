@@ -16,6 +16,32 @@ fn check(body: &str, answers: &[&str]) {
 }
 
 #[test]
+fn the_line_that_decides_is_known() {
+    let body = "# ours\r\nuser-agent: *\r\n\r\ndisallow: /a\nallow: /a/index.html\n";
+    let robots = Robots::parse("ourbot", body.as_bytes());
+    let line = |path: &str| robots.decisive(&url(path)).map(|rule| (rule.line, rule.allow, rule.pattern.as_str()));
+    assert_eq!(line("/ab"), Some((4, false, "/a")));
+    assert_eq!(line("/a/index.html"), Some((5, true, "/a/index.html")));
+    assert_eq!(line("/a/"), Some((5, true, "/a/$")), "the directory of an index page");
+    assert_eq!(line("/b"), None);
+}
+
+#[test]
+fn a_remembered_text_has_the_same_rules_on_the_same_lines() {
+    for body in [
+        &b"\xef\xbb\xbfuser-agent: *\r\n  disallow: /a%2f\xe9\"\0allow: /a/index.html\r\rsitemap: http://site.test/s\n"
+            [..],
+        b"crawl-delay: 3\nuser-agent: ourbot\ndisallow: /x y#z\n \x00 \tallow: /%7e\n",
+        b"",
+    ] {
+        let text = Robots::text_of(body).expect("short");
+        assert_eq!(Robots::parse("ourbot", text.as_bytes()), Robots::parse("ourbot", body), "{text:?}");
+        assert_eq!(Robots::text_of(text.as_bytes()), Some(text));
+    }
+    assert_eq!(Robots::text_of(&[0xe9; MAX_BYTES / 2]), None, "each byte is escaped");
+}
+
+#[test]
 fn the_group_of_our_name_counts_else_the_star() {
     check("", &["+/", "+/a"]);
     check("user-agent: *\ndisallow: /a", &["-/a", "-/ab", "+/b"]);

@@ -40,6 +40,24 @@ fn mode_host_ignores_scheme_port_and_userinfo() {
 }
 
 #[test]
+fn what_decided_is_told() {
+    let scope = scope(Mode::Host, &["extra"], &["x{2}", "private"], &["http://a.test/"]);
+    let by = |url: &str| {
+        let host = Url::parse(url).expect("a valid URL").host_str().expect("a host").to_owned();
+        match scope.decide(url, &host, &host).1 {
+            By::Exclude(pattern) => format!("exclude {}", pattern.as_str()),
+            By::Include(pattern) => format!("include {}", pattern.as_str()),
+            By::Mode(mode) => format!("mode {}", mode.name()),
+        }
+    };
+    assert_eq!(by("http://a.test/"), "mode host");
+    assert_eq!(by("http://b.test/"), "mode host");
+    assert_eq!(by("http://a.test/private"), "exclude private");
+    assert_eq!(by("http://b.test/extra"), "include extra");
+    assert_eq!(by("http://a.test/extra"), "mode host", "it needs no further rule");
+}
+
+#[test]
 fn mode_domain_takes_every_sub_domain() {
     let scope = scope(Mode::Domain, &[], &[], &["http://www.a.test/"]);
     check(&scope, "http://a.test/", Verdict::In);

@@ -40,7 +40,8 @@ struct Mark {
 
 impl Mark {
     fn new(at: Millis, books: &Books) -> Self {
-        Self { at, fetched: books.fetched, bytes: books.bytes_downloaded }
+        // A page that goes back into the queue is not fetched any more; its visit was made all the same.
+        Self { at, fetched: books.fetched + books.revisits, bytes: books.bytes_downloaded }
     }
 
     /// Pages and bytes per second from this mark to a later one; 0 when no time has gone by.

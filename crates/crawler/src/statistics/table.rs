@@ -18,7 +18,7 @@ fn write_report(out: &mut String, s: &Snapshot) -> fmt::Result {
     writeln!(out, "Candidates found                {:>12}", s.urls_found)?;
     part(out, "same link earlier on its page", s.page_duplicates)?;
     part(out, "not a URL to crawl", s.invalid)?;
-    part(out, "refused (depth, limits)", s.refused)?;
+    part(out, "refused (depth, limits, traps)", s.refused)?;
     part(out, "out of scope", s.out_of_scope)?;
     part(out, "offered to the frontier", s.offered)?;
     writeln!(out, "Offered                         {:>12}", s.offered)?;
@@ -56,7 +56,14 @@ fn write_report(out: &mut String, s: &Snapshot) -> fmt::Result {
 
 fn gauges(out: &mut String, s: &Snapshot) -> fmt::Result {
     line(out, "Downloaded", bytes(s.bytes_downloaded as f64))?;
+    if s.revisits != 0 || s.due_again != 0 {
+        line(out, "Visited again (not modified)", format!("{} ({})", s.revisits, s.not_modified))?;
+        line(out, "Due again later", s.due_again)?;
+    }
     line(out, "Hosts (waiting)", format!("{} ({})", s.hosts, s.hosts_waiting))?;
+    if s.hosts_slowed != 0 {
+        line(out, "Hosts slowed", s.hosts_slowed.to_string())?;
+    }
     line(out, "Filter, layers", format!("{}, {}", bytes(s.filter_bytes as f64), s.filter_layers))?;
     let measured = s.false_positive_rate_measured.map_or("-".to_owned(), |rate| format!("{rate:.6}"));
     line(

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use encoding_rs::Encoding;
-use frontier::{Canonical, Found, FoundUrl};
+use frontier::{Canonical, Found, FoundUrl, Refused};
 use serde_json::Value;
 use url::Url;
 
@@ -14,6 +14,7 @@ use crate::charset;
 use crate::extract::Page;
 use crate::fields::Fields;
 use crate::scope::{Scope, Verdict};
+use crate::traps::{self, Trap};
 
 /// How long the tree of one page may take: three times what 10 MiB of well-meant HTML take at 30 MB/s. A worker thread is
 /// busy with it all the while.
@@ -27,21 +28,38 @@ pub(super) fn found<F>(crawl: &Crawl<F>, depth: u16, page: &Page) -> Found {
         urls: Vec::with_capacity(if too_deep { 0 } else { page.link_count() }),
         page_duplicates: page.page_duplicates,
         invalid: page.too_long,
-        refused: page.over_cap,
+        refused: Refused { page_links: page.over_cap, ..Refused::default() },
         out_of_scope: 0,
+        sketch: None,
     };
+    let rules = crawl.frontier.rules();
     for (_, url) in page.resolve() {
-        let canonical = url.ok().and_then(|url| Canonical::from_url(url).ok());
+        let canonical = url.ok().and_then(|url| rules.canonical(url).ok());
         match canonical {
             None => found.invalid += 1,
             Some(canonical) => match judge(&crawl.scope, &canonical) {
                 Verdict::Out(_) => found.out_of_scope += 1,
-                Verdict::In if too_deep => found.refused += 1,
-                Verdict::In => found.urls.push(FoundUrl { canonical, depth }),
+                Verdict::In if too_deep => found.refused.depth += 1,
+                Verdict::In => offer(crawl, &mut found, canonical, depth),
             },
         }
     }
     found
+}
+
+/// Puts a URL in scope among those to offer, unless it looks like a trap.
+pub(super) fn offer<F>(crawl: &Crawl<F>, found: &mut Found, canonical: Canonical, depth: u16) {
+    let Refused { path_segments, repeated_segments, query_bytes, query_parameters, .. } = &mut found.refused;
+    match traps::judge(&crawl.config.traps, canonical.url()) {
+        None => {
+            let priority = crawl.config.priority.of(depth);
+            found.urls.push(FoundUrl { priority, ..FoundUrl::new(canonical, depth) });
+        }
+        Some(Trap::PathSegments) => *path_segments += 1,
+        Some(Trap::RepeatedSegments) => *repeated_segments += 1,
+        Some(Trap::QueryBytes) => *query_bytes += 1,
+        Some(Trap::QueryParameters) => *query_parameters += 1,
+    }
 }
 
 /// Whether a URL belongs to the crawl.

@@ -3,9 +3,10 @@
 //! Not robots and not the end of the lease. Invariant: hops under one lease all have the lease's key; every other
 //! redirect is a URL found like any link. Each end has a name: an outcome, a status and, where they do not say it, a note.
 
-use frontier::{Canonical, Found, FoundUrl, Health, Lease, Outcome};
+use frontier::{Found, Health, Lease, Outcome};
 use url::Url;
 
+use super::revisit::{self, Brought, Digest};
 use super::rules::{health_of, health_of_response};
 use super::trip::Trip;
 use super::{Crawl, Visit, code, links};
@@ -15,6 +16,7 @@ use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
 use crate::fetch_code;
 use crate::robots::Robots;
 use crate::scope::Verdict;
+use crate::sketch::Sketcher;
 
 /// Where a redirect leads.
 enum Target {
@@ -30,8 +32,12 @@ enum Target {
 pub(super) async fn fetch<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, mut url: Url, robots: &Robots) -> Visit {
     trip.begin_page();
     let mut hops = 0;
+    let mut is_conditional;
     let mut visit = loop {
-        let exchange = match trip.start(Request::new(&url)).await {
+        // Only the page's own URL is asked on a condition: of another one nothing is known.
+        let request = if hops == 0 { revisit::request(trip.crawl, lease, &url) } else { Request::new(&url) };
+        is_conditional = hops == 0 && request.is_conditional();
+        let exchange = match trip.start(request).await {
             Ok(exchange) => exchange,
             Err(error) => break failed(trip, error),
         };
@@ -39,10 +45,15 @@ pub(super) async fn fetch<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, mut u
             break read(trip, lease, &url, exchange).await;
         }
         let target = target(trip.crawl, lease, &url, exchange.head());
+        let mut digest_of_location = Digest::begin(trip.crawl);
+        if let Some(digest) = &mut digest_of_location {
+            digest.write(exchange.head().location.as_deref().unwrap_or_default().as_bytes());
+        }
         let mut visit = drained(trip, exchange).await;
         match target {
             Target::Elsewhere(found) => {
                 visit.found = found;
+                visit.brought = visit.brought.with_digest(digest_of_location);
                 break visit;
             }
             Target::Loop => break excluded(visit, FetchError::RedirectLimit, "redirect_loop"),
@@ -60,7 +71,9 @@ pub(super) async fn fetch<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, mut u
             }
         }
     };
+    visit.is_conditional = is_conditional;
     if hops > 0 {
+        visit.brought = visit.brought.without_validators();
         visit.notes.push(format!("redirects_{hops}").into());
     }
     visit
@@ -72,14 +85,14 @@ fn target<F>(crawl: &Crawl<F>, lease: &Lease, from: &Url, head: &Head) -> Target
     let location = head.location.as_deref().unwrap_or_default();
     let joined = from.join(location).ok().and_then(|mut url| {
         url.set_fragment(None);
-        Canonical::from_url(url.clone()).ok().map(|canonical| (url, canonical))
+        crawl.frontier.rules().canonical(url.clone()).ok().map(|canonical| (url, canonical))
     });
     match joined {
         Some((url, canonical)) if canonical.key() == lease.key() => {
             return if url == *from { Target::Loop } else { Target::SamePage(url) };
         }
         Some((_, canonical)) => match links::judge(&crawl.scope, &canonical) {
-            Verdict::In => found.urls.push(FoundUrl { canonical, depth: lease.depth() }),
+            Verdict::In => links::offer(crawl, &mut found, canonical, lease.depth()),
             Verdict::Out(_) => found.out_of_scope = 1,
         },
         None => found.invalid = 1,
@@ -101,10 +114,18 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
     };
     let mut extractor = Extractor::new(url, limits, label.as_deref());
     let mut kept = Vec::new();
+    let mut digest = Digest::begin(crawl);
+    let mut sketcher = crawl.config.growth_guard.enabled.then(Sketcher::default);
     let ended = loop {
         match exchange.chunk().await {
             Ok(Some(piece)) => {
                 extractor.write(piece.as_ref());
+                if let Some(sketcher) = &mut sketcher {
+                    sketcher.write(piece.as_ref());
+                }
+                if let Some(digest) = &mut digest {
+                    digest.write(piece.as_ref());
+                }
                 if !crawl.fields.is_empty() {
                     kept.extend_from_slice(piece.as_ref());
                 }
@@ -114,7 +135,10 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
         }
     };
     let mut visit = answered(trip, &exchange);
+    visit.brought = visit.brought.with_digest(digest);
     if let Err(error) = ended {
+        // Half a page is like no other.
+        sketcher = None;
         visit = Visit { bytes: visit.bytes, content_type: visit.content_type, ..failed(trip, error) };
     } else if !crawl.fields.is_empty() {
         visit.fields = links::fields_line(&crawl.fields, url, label.as_deref(), &kept);
@@ -124,6 +148,7 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
     }
     let page = extractor.finish();
     visit.found = links::found(crawl, lease.depth(), &page);
+    visit.found.sketch = sketcher.and_then(Sketcher::finish);
     if page.truncated {
         visit.notes.push("parser_limit".into());
     }
@@ -162,12 +187,14 @@ fn answered<F: Fetch>(trip: &mut Trip<'_, F>, exchange: &Exchange<F::Body>) -> V
         content_type: head.content_type.clone(),
         found: Found::default(),
         fields: None,
+        brought: Brought::of(trip.crawl, head),
+        is_conditional: false,
         notes: exchange.truncated().then(|| "truncated".into()).into_iter().collect(),
     }
 }
 
 /// No whole response.
-fn failed<F: Fetch>(trip: &Trip<'_, F>, error: FetchError) -> Visit {
+fn failed<F: Fetch>(trip: &mut Trip<'_, F>, error: FetchError) -> Visit {
     let outcome = match error {
         _ if error.excluded() => Outcome::Excluded { code: code(error.code()) },
         _ => Outcome::Failed { code: code(error.code()), transient: error.transient() },

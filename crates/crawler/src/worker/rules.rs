@@ -1,4 +1,4 @@
-//! What robots.txt allows on a host: from memory, or asked for under the lease at hand (RFC 9309).
+//! What robots.txt allows on a host: from memory (also that of an earlier run), or asked for under the lease at hand (RFC 9309).
 //!
 //! Not the parsing ([`robots`](crate::robots)) and not the memory ([`robots_cache`](crate::robots_cache)). Invariant: a
 //! page is fetched only after the rules of its origin were asked for and an answer came; a host that does not answer
@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use frontier::{Health, HostReport};
+use frontier::{BlockReason, Canonical, Health, HostReport, RobotsMemory};
 use tracing::info;
 use url::{Position, Url};
 
+use super::remembered;
 use super::trip::Trip;
 use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
 use crate::politeness;
@@ -18,6 +19,9 @@ use crate::robots_cache::{Answer, TTL};
 
 /// Redirects of robots.txt that are followed, also to other hosts (RFC 9309, section 2.3.1.2: at least five).
 const MAX_REDIRECTS: u32 = 5;
+
+/// Longest wait for the turn of a host to which robots.txt redirects: twice what the cap of Crawl-delay is by default.
+const MAX_TURN_WAIT_MS: u64 = 60_000;
 
 /// What is known of an origin's rules.
 pub(super) enum Rules {
@@ -36,7 +40,14 @@ pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url) -> Rule
     let cell = crawl.robots.cell(&url[..Position::BeforePath], crawl.clock.now());
     let mut health = None;
     let ask = async || {
-        let (answer, says) = ask(trip, url).await;
+        let memory = remembered::recall(trip, url).await;
+        let holds = |memory| Answer::of_memory(memory, &crawl.config.crawl.user_agent, crawl.clock.now());
+        if let Some(answer) = memory.as_ref().and_then(holds) {
+            return answer;
+        }
+        let mut learned = None;
+        let (answer, says) = ask(trip, url, memory.as_ref(), &mut learned).await;
+        remembered::remember(trip, url, learned).await;
         health = Some(says);
         answer
     };
@@ -60,24 +71,44 @@ fn has_to_rest(report: &HostReport) -> bool {
     report.delay_ms > 0 || report.health != Health::Answered
 }
 
-/// Asks for robots.txt, and says what the answer tells of the host's health.
-async fn ask<F: Fetch>(trip: &mut Trip<'_, F>, page: &Url) -> (Answer, Health) {
+/// Asks for robots.txt, and says what the answer tells of the host's health. `memory` is what the server may say is still
+/// so; `learned` becomes what is to be remembered.
+async fn ask<F: Fetch>(
+    trip: &mut Trip<'_, F>,
+    page: &Url,
+    memory: Option<&RobotsMemory>,
+    learned: &mut Option<RobotsMemory>,
+) -> (Answer, Health) {
     let mut url = page.clone();
     url.set_path("/robots.txt");
     url.set_query(None);
     url.set_fragment(None);
-    let crawl = trip.crawl;
     for hop in 0..=MAX_REDIRECTS {
-        if hop > 0 {
+        // Another host is asked without a lease of its own.
+        let is_elsewhere = url.host_str() != page.host_str();
+        let elsewhere = trip.crawl.frontier.rules().canonical(url.clone()).ok().filter(|_| is_elsewhere);
+        let _one_at_a_time = match &elsewhere {
+            Some(_) => Some(trip.crawl.robots.turn(url.host_str().unwrap_or_default()).lock().await),
+            None => None,
+        };
+        if let Some(host) = &elsewhere {
+            if let Some(known) = shared(trip, &url) {
+                return (known, Health::Answered);
+            }
+            if !comes_to_its_turn(trip, host).await {
+                return (unreachable(trip, &url, "host_rests"), UNREACHABLE);
+            }
+        } else if hop > 0 {
             trip.rest().await;
         }
-        let elsewhere = url.host_str() != page.host_str();
-        let _turn =
-            if elsewhere { Some(crawl.robots.turn(url.host_str().unwrap_or_default()).lock().await) } else { None };
-        if elsewhere && let Some(known) = shared(trip, &url) {
-            return (known, Health::Answered);
-        }
-        let request = Request { max_body_bytes: Some(robots::MAX_BYTES as u64), ..Request::new(&url) };
+        // Whoever is redirected to has given no validators.
+        let memory = memory.filter(|_| hop == 0);
+        let request = Request {
+            max_body_bytes: Some(robots::MAX_BYTES as u64),
+            if_none_match: memory.and_then(|memory| memory.etag.as_deref()),
+            if_modified_since: memory.and_then(|memory| memory.last_modified.as_deref()),
+            ..Request::new(&url)
+        };
         let mut exchange = match trip.start(request).await {
             Ok(exchange) => exchange,
             // Not asked for, by our own rule: the page itself will meet the same rule and be excluded by it.
@@ -85,25 +116,60 @@ async fn ask<F: Fetch>(trip: &mut Trip<'_, F>, page: &Url) -> (Answer, Health) {
             // A redirect to where we do not go leads to no rules.
             Err(error) if error.excluded() => return (allow_all(trip, TTL_MS), Health::Answered),
             Err(error) => {
-                if elsewhere {
-                    trip.rest().await;
-                }
-                return (unreachable(trip, &url, error.reason()), Health::Failing);
+                let health = robots_failing(error);
+                report(trip, elsewhere.as_ref(), health);
+                return (unreachable(trip, &url, error.reason()), health);
             }
         };
         let Some(target) = redirect_target(exchange.head(), &url) else {
-            let (answer, health) = read(trip, &url, exchange).await;
-            if elsewhere {
-                share(trip, &url, &answer);
-                trip.rest().await;
+            let (answer, health) = read(trip, &url, exchange, memory, learned).await;
+            if hop > 0 {
+                learned.iter_mut().for_each(remembered::without_validators);
             }
+            if elsewhere.is_none() {
+                return (answer, health);
+            }
+            report(trip, elsewhere.as_ref(), health);
+            share(trip, &url, &answer);
+            // What asks for rest is the other host.
+            let health = if answer.rules.is_some() { Health::Answered } else { UNREACHABLE };
             return (answer, health);
         };
         exchange.drain(DRAIN_BYTES).await;
         trip.tally.bytes += exchange.body_bytes();
+        report(trip, elsewhere.as_ref(), Health::Answered);
         url = target;
     }
+    *learned = Some(remembered::no_rules(trip.crawl.clock.now()));
     (allow_all(trip, TTL_MS), Health::Answered)
+}
+
+/// Waits for the turn of a host that is asked without a lease. `false`: it is too far off.
+async fn comes_to_its_turn<F: Fetch>(trip: &Trip<'_, F>, host: &Canonical) -> bool {
+    let (frontier, clock) = (&trip.crawl.frontier, trip.crawl.clock);
+    let patience = clock.now().saturating_add(MAX_TURN_WAIT_MS);
+    let mut booked = None;
+    loop {
+        let now = clock.now();
+        match frontier.book(host, booked, now) {
+            Ok(at) if at <= now => return true,
+            Ok(at) if at <= patience => {
+                tokio::time::sleep_until(clock.instant(at)).await;
+                booked = Some(at);
+            }
+            // A frontier that has failed tells so again when the lease ends.
+            Ok(_) | Err(_) => return false,
+        }
+    }
+}
+
+/// Tells the frontier how a host that was asked without a lease has behaved.
+fn report<F: Fetch>(trip: &mut Trip<'_, F>, host: Option<&Canonical>, health: Health) {
+    if let Some(host) = host {
+        let report = trip.report(health);
+        // A frontier that has failed tells so again when the lease ends.
+        let _ = trip.crawl.frontier.report(host, &report);
+    }
 }
 
 /// What is known of the rules of the host to which another redirects, if it redirects to its robots.txt.
@@ -124,9 +190,30 @@ fn share<F: Fetch>(trip: &Trip<'_, F>, url: &Url, answer: &Answer) {
 
 const TTL_MS: u64 = TTL.as_millis() as u64;
 
+const UNREACHABLE: Health = Health::Failing(BlockReason::RobotsUnreachable);
+
+/// Without robots.txt nothing is asked for, whatever the failure.
+fn robots_failing(error: FetchError) -> Health {
+    error.block_reason().map_or(UNREACHABLE, Health::Failing)
+}
+
 /// Takes a final answer by its status.
-async fn read<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url, mut exchange: Exchange<F::Body>) -> (Answer, Health) {
-    let health = health_of_response(exchange.head(), trip.crawl.clock.now());
+async fn read<F: Fetch>(
+    trip: &mut Trip<'_, F>,
+    url: &Url,
+    mut exchange: Exchange<F::Body>,
+    memory: Option<&RobotsMemory>,
+    learned: &mut Option<RobotsMemory>,
+) -> (Answer, Health) {
+    let now = trip.crawl.clock.now();
+    let health = health_of_response(exchange.head(), now);
+    if let Some(renewed) = remembered::renewed(memory, exchange.head(), now) {
+        exchange.drain(DRAIN_BYTES).await;
+        trip.tally.bytes += exchange.body_bytes();
+        let answer = Answer::of_memory(&renewed, &trip.crawl.config.crawl.user_agent, now);
+        *learned = Some(renewed);
+        return (answer.unwrap_or_else(|| allow_all(trip, 0)), health);
+    }
     match robots::from_status(exchange.head().status) {
         Availability::Parse => {
             let mut body = Vec::new();
@@ -140,10 +227,11 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url, mut exchange: Exchang
             trip.tally.bytes += exchange.body_bytes();
             match ended {
                 Ok(()) => {
+                    *learned = remembered::of(exchange.head(), &body, now);
                     let product = robots::product_token(&trip.crawl.config.crawl.user_agent);
                     (answer(trip, Robots::parse(product, &body), TTL_MS), health)
                 }
-                Err(error) => (unreachable(trip, url, error.reason()), Health::Failing),
+                Err(error) => (unreachable(trip, url, error.reason()), robots_failing(error)),
             }
         }
         availability => {
@@ -151,10 +239,13 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url, mut exchange: Exchang
             trip.tally.bytes += exchange.body_bytes();
             match availability {
                 Availability::Unreachable => {
-                    let health = if health == Health::Answered { Health::Failing } else { health };
+                    let health = if health == Health::Answered { UNREACHABLE } else { health };
                     (unreachable(trip, url, "server_error"), health)
                 }
-                _ => (allow_all(trip, TTL_MS), health),
+                _ => {
+                    *learned = Some(remembered::no_rules(now));
+                    (allow_all(trip, TTL_MS), health)
+                }
             }
         }
     }
@@ -182,14 +273,16 @@ pub(super) fn redirect_target(head: &Head, from: &Url) -> Option<Url> {
 
 /// What a response says of its host: 429 and 503 ask for rest, for as long as they say.
 pub(super) fn health_of_response(head: &Head, now: frontier::Millis) -> Health {
-    if !matches!(head.status, 429 | 503) {
-        return Health::Answered;
-    }
+    let reason = match head.status {
+        429 => BlockReason::TooManyRequests,
+        503 => BlockReason::Unavailable,
+        _ => return Health::Answered,
+    };
     let named = head.retry_after.as_deref().and_then(|value| politeness::retry_after_ms(value, now));
-    named.map_or(Health::Failing, Health::RetryAfter)
+    named.map_or(Health::Failing(reason), |ms| Health::RetryAfter(reason, ms))
 }
 
 /// What a failure says of its host: no answer asks for rest, a bad answer is one.
 pub(super) fn health_of(error: FetchError) -> Health {
-    if error.transient() { Health::Failing } else { Health::Answered }
+    error.block_reason().map_or(Health::Answered, Health::Failing)
 }

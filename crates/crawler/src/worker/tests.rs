@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use frontier::{Canonical, FoundUrl, Next, Statistics};
+use frontier::{FoundUrl, Next, Statistics};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::config::Field;
+use crate::config::{Field, Traps};
 use crate::daemon;
 use crate::fetch::scripted::{Scripted, Step};
 use crate::fetch::{FetchError, Head};
@@ -37,7 +37,8 @@ impl Bench {
         let options = daemon::options(&config, dir.path());
         let frontier = Arc::new(Frontier::open(options, clock.now(), || ()).expect("opened"));
         let urls: Vec<Url> = seeds.iter().map(|seed| Url::parse(seed).expect("a URL")).collect();
-        let seed = |url: &Url| FoundUrl { canonical: Canonical::from_url(url.clone()).expect("a seed"), depth: 0 };
+        let canonical = |url: &Url| frontier.rules().canonical(url.clone()).expect("a seed");
+        let seed = |url| FoundUrl::new(canonical(url), 0);
         let found = Found { urls: urls.iter().map(seed).collect(), ..Found::default() };
         frontier.offer(&found, None, clock.now()).expect("offered");
         let (log, lines) = mpsc::channel(1000);
@@ -48,6 +49,7 @@ impl Bench {
             scope: Scope::new(&config.scope, &urls, frontier::registrable_domain),
             fields: daemon::fields(&config).expect("valid selectors"),
             robots: RobotsCache::new(100),
+            addresses: daemon::addresses(&config, clock, false),
             limiter: politeness::limiter(0),
             clock,
             log,
@@ -61,6 +63,12 @@ impl Bench {
     fn next(&self) -> Next {
         self.crawl.frontier.commit().expect("committed");
         self.crawl.frontier.lease(self.crawl.clock.now()).expect("leased")
+    }
+
+    /// A page that is due: the look that puts it back into its queue may come before that is durable.
+    fn due(&self) -> Lease {
+        let lease = (0..2).find_map(|_| if let Next::Lease(lease) = self.next() { Some(lease) } else { None });
+        lease.expect("is due")
     }
 
     /// Works until nothing is queued, or for so many leases. Gives `status url notes` of each line of the log.
@@ -195,6 +203,99 @@ async fn a_host_to_which_many_redirect_their_robots_is_asked_once() {
     let asked = bench.crawl.fetch.asked();
     assert_eq!(asked.iter().filter(|url| url.contains("hub.test")).count(), 1, "{asked:?}");
     assert_eq!(bench.statistics().books.robots_denied, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_to_which_robots_redirect_is_asked_in_its_own_turn() {
+    let mut script = site();
+    script.page(HOME, "");
+    script.page("http://a.test/2", "");
+    script.redirect("http://b.test/robots.txt", "http://a.test/rules.txt");
+    script.answer("http://a.test/rules.txt", status(200), vec![Step::bytes("User-agent: *\nDisallow: /")]);
+    let mut bench = Bench::new(script, &[HOME, "http://a.test/2", "http://b.test/"], |config| {
+        config.politeness.delay_ms = 1000;
+    });
+    bench.run(100).await;
+    let times = bench.crawl.fetch.times("a.test");
+    assert_eq!(times.len(), 4, "robots.txt, two pages and the rules of another host");
+    assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= Duration::from_secs(1)), "{times:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn links_that_look_like_traps_are_refused_by_rule_and_seeds_are_not() {
+    let seed = "http://a.test/a/a/a/a/";
+    let mut script = site();
+    script.page(seed, "<a href=a/>1</a> <a href=/1/2/3/4/5/6>2</a> <a href='/?a&b&c'>3</a> <a href='/?123456'>4</a>");
+    let mut bench = Bench::new(script, &[seed], |config| {
+        config.traps =
+            Traps { max_path_segments: 5, max_repeated_segments: 3, max_query_bytes: 5, max_query_parameters: 2 };
+    });
+    bench.run(10).await;
+    let books = bench.statistics().books;
+    assert_eq!((books.discovered, books.fetched, books.refused), (1, 1, 4));
+    assert_eq!(books.refused_by_rule(), [0, 0, 1, 1, 1, 1]);
+}
+
+/// scrapy#4424: a server that answered 429 at once made AutoThrottle faster.
+#[tokio::test(start_paused = true)]
+async fn fast_429s_slow_a_crawl_and_answers_bring_it_back_step_by_step() {
+    let mut script = site();
+    script.page(HOME, "<a href=/1>1</a> <a href=/2>2</a> <a href=/3>3</a> <a href=/4>4</a>");
+    for n in 1..=4 {
+        script.page(&format!("http://a.test/{n}"), "");
+    }
+    for n in 5..=7 {
+        script.answer(&format!("http://a.test/{n}"), status(429), vec![]);
+    }
+    let seeds = ["http://a.test/5", "http://a.test/6", "http://a.test/7", HOME];
+    let mut bench = Bench::new(script, &seeds, |config| {
+        config.politeness.delay_ms = 1000;
+        config.fetch.max_attempts = 1;
+    });
+    bench.run(100).await;
+    let times = bench.crawl.fetch.times("a.test");
+    let gaps: Vec<u64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
+    // The pace after robots.txt; the back-off after each 429; then an answer takes one doubling back at a time.
+    assert_eq!(gaps, [1, 30, 60, 120, 4, 2, 1, 1], "{times:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_host_is_asked_less_often() {
+    let mut script = site();
+    let html = || Head { content_type: Some("text/html".to_owned()), ..status(200) };
+    script.answer(HOME, html(), vec![Step::Wait(Duration::from_secs(2)), Step::bytes("<a href=/b>b</a>")]);
+    script.page("http://a.test/b", "<a href=/c>c</a>");
+    script.page("http://a.test/c", "");
+    let mut bench = Bench::new(script, &[HOME], |config| config.politeness.delay_ms = 1000);
+    bench.run(100).await;
+    let times = bench.crawl.fetch.times("a.test");
+    let gaps: Vec<u64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
+    assert_eq!(gaps, [1, 12, 1], "two seconds of answer, and five times that");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hosts_at_one_address_count_as_one() {
+    async fn check(per_ip: bool, together: bool) {
+        let hosts: Vec<String> = (0..4).map(|n| format!("http://s{n}.test/")).collect();
+        let mut script = Scripted::new();
+        for (n, host) in hosts.iter().enumerate() {
+            script.answer(&format!("{host}robots.txt"), status(404), vec![]);
+            script.page(host, "");
+            script.resolve(&format!("s{n}.test"), [192, 0, 2, u8::from(!together) * n as u8].into());
+        }
+        let seeds: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        let mut bench = Bench::new(script, &seeds, |config| {
+            config.politeness.delay_ms = 1000;
+            config.politeness.per_ip = per_ip;
+        });
+        assert_eq!(bench.run(1000).await.len(), 4, "every page is fetched");
+        let times = bench.crawl.fetch.times("");
+        let apart = times.windows(2).all(|pair| pair[1] - pair[0] >= Duration::from_secs(1));
+        assert_eq!(apart, per_ip && together, "{times:?}");
+    }
+    check(true, true).await;
+    check(true, false).await;
+    check(false, true).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -357,7 +458,7 @@ async fn links_beyond_the_depth_are_refused() {
     let mut bench = Bench::new(script, &[HOME], |config| config.crawl.max_depth = 0);
     assert_eq!(bench.run(10).await, ["200 http://a.test/ -"]);
     let books = bench.statistics().books;
-    assert_eq!((books.refused, books.out_of_scope, books.discovered), (2, 1, 1));
+    assert_eq!((books.refused_depth, books.out_of_scope, books.discovered), (2, 1, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -388,4 +489,47 @@ async fn a_page_that_is_given_up_goes_back_and_its_requests_are_counted() {
     assert_eq!(bench.logged(), [""; 0]);
     let statistics = bench.statistics();
     assert_eq!((statistics.books.queued, statistics.in_flight, statistics.books.fetches), (1, 0, 2));
+}
+
+/// A page with an `ETag`.
+fn tagged(script: &mut Scripted, url: &str, etag: &str, html: &str) {
+    let content_type = Some("text/html".to_owned());
+    let head = Head { content_type, etag: Some(etag.to_owned()), ..status(200) };
+    script.answer(url, head, vec![Step::bytes(html)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_has_not_changed_is_not_read_again() {
+    let mut script = site();
+    tagged(&mut script, HOME, "\"1\"", "<title>t</title><a href=http://b.test/>");
+    let mut bench = Bench::new(script, &[HOME], |config| {
+        config.recrawl.enabled = true;
+        config.fields.push(Field { name: "title".into(), selector: "title".into(), attribute: None });
+    });
+    assert_eq!(bench.run(1).await, ["200 http://a.test/ -"]);
+    tokio::time::advance(Duration::from_secs(86_401)).await;
+    let lease = bench.due();
+    assert_eq!((lease.url(), lease.etag()), (HOME, Some("\"1\"")));
+    journey(&bench.crawl, lease).await.expect("the frontier works");
+    let entry = bench.lines.try_recv().expect("a line");
+    assert!(entry.fields.is_none() && entry.line.contains(" 304 "), "{entry:?}");
+    let books = bench.statistics().books;
+    assert_eq!((books.not_modified, books.revisits, books.urls_found), (1, 1, 2), "its links are not found again");
+    assert_eq!(bench.crawl.fetched.load(Ordering::Relaxed), 1, "a page counts once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_validators_of_a_redirect_s_target_are_not_sent_to_its_source() {
+    let mut script = site();
+    script.redirect("http://a.test/?", "http://a.test/");
+    tagged(&mut script, HOME, "\"1\"", "");
+    let mut bench = Bench::new(script, &["http://a.test/?"], |config| config.recrawl.enabled = true);
+    let logged = bench.run(1).await;
+    assert_eq!(logged, ["200 http://a.test/ redirects_1"]);
+    tokio::time::advance(Duration::from_secs(86_401)).await;
+    let lease = bench.due();
+    assert_eq!((lease.is_revisit(), lease.etag()), (true, None));
+    journey(&bench.crawl, lease).await.expect("the frontier works");
+    assert_eq!(bench.logged(), ["200 http://a.test/ redirects_1,revisit"]);
+    assert_eq!(bench.statistics().books.not_modified, 0);
 }

@@ -9,14 +9,20 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::Crawl;
+use crate::addresses::Turn;
 use crate::fetch::{Exchange, Fetch, FetchError, Request};
+use crate::politeness;
 
 /// The requests of one lease so far.
 pub(super) struct Trip<'a, F> {
     pub crawl: &'a Crawl<F>,
     pub tally: Tally,
-    /// The host's delay as far as it is known, in milliseconds.
+    /// The host's delay as far as it is known, in milliseconds; a slow answer makes it longer.
     pub delay_ms: u64,
+    /// The turn at the host's address, where addresses count.
+    pub turn: Option<Turn<'a>>,
+    /// When the last request began.
+    asked_at: Instant,
     /// When the page itself was first asked for.
     page_started: Option<Instant>,
     /// The URL asked for last, where it is not the lease's.
@@ -31,6 +37,8 @@ impl<'a, F: Fetch> Trip<'a, F> {
             crawl,
             tally: Tally::default(),
             delay_ms: crawl.config.politeness.delay_ms,
+            turn: None,
+            asked_at: Instant::now(),
             page_started: None,
             hop: None,
             is_first: true,
@@ -45,6 +53,7 @@ impl<'a, F: Fetch> Trip<'a, F> {
         }
         // Counted before the answer, since giving up drops the future; taken back if the guard kept it from leaving.
         self.tally.fetches += 1;
+        self.asked_at = Instant::now();
         let started = self.crawl.fetch.start(&request).await;
         match &started {
             Ok(exchange) => self.count_status(exchange.head().status),
@@ -78,9 +87,15 @@ impl<'a, F: Fetch> Trip<'a, F> {
 
     /// Waits the host's delay between two requests under one lease.
     pub async fn rest(&self) {
-        if self.delay_ms > 0 {
-            tokio::time::sleep(Duration::from_millis(self.delay_ms)).await;
+        let pause_ms = self.pause_ms();
+        if pause_ms > 0 {
+            tokio::time::sleep(Duration::from_millis(pause_ms)).await;
         }
+    }
+
+    /// The pause after the last response, which has just ended.
+    fn pause_ms(&self) -> u64 {
+        politeness::pause_ms(&self.crawl.config.politeness, self.delay_ms, self.asked_at.elapsed())
     }
 
     /// Whether any request was made.
@@ -89,11 +104,15 @@ impl<'a, F: Fetch> Trip<'a, F> {
     }
 
     /// A report of the host as of now.
-    pub fn report(&self, health: Health) -> HostReport {
+    pub fn report(&mut self, health: Health) -> HostReport {
         // The clock cuts off what has begun of a millisecond. Where there is a delay it counts in full, so that no gap is
         // shorter than the delay.
-        let ended = self.crawl.clock.now() + u64::from(self.delay_ms > 0);
-        HostReport { ended, delay_ms: self.delay_ms, health }
+        let delay_ms = self.pause_ms();
+        let ended = self.crawl.clock.now() + u64::from(delay_ms > 0);
+        if let Some(turn) = &mut self.turn {
+            turn.rests_until(ended + delay_ms);
+        }
+        HostReport { ended, delay_ms, health }
     }
 
     /// Milliseconds since the page was asked for; 0 when it was not.

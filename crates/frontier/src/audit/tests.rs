@@ -3,30 +3,20 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bloom::{ScalableFilter, Settings};
+use bloom::{AnyScalable, Settings};
 
 use super::*;
-use crate::{Frontier, Options};
+use crate::{FilterOptions, Frontier, Options};
 
 fn open(dir: &Path) -> Frontier {
+    let filter = FilterOptions { initial_capacity: 1000, rebuild_cpu_share: 1.0, ..FilterOptions::default() };
     let options = Options {
-        dir: dir.to_owned(),
         partitions: 2,
         hot_cache_entries: 16,
         recent_bytes: 1 << 30,
         commit_interval: Duration::ZERO,
-        journal_max_bytes: 1 << 30,
-        false_positive_rate: 0.01,
-        filter_initial_capacity: 1000,
-        filter_growth_factor: 2.0,
-        filter_max_layers: 3,
-        filter_rebuild_cpu_share: 1.0,
-        store_cache_bytes: 1 << 20,
-        connections_per_host: 1,
-        delay_ms: 1,
-        max_attempts: 3,
-        retry_delay_ms: 1,
-        max_retry_delay_ms: 1,
+        filter,
+        ..Options::new(dir)
     };
     Frontier::open(options, 1000, || {}).expect("opens")
 }
@@ -35,7 +25,7 @@ fn open(dir: &Path) -> Frontier {
 fn filled(dir: &Path) -> Frontier {
     let found = |range: std::ops::Range<u32>| {
         let url = |n| Canonical::parse(&format!("https://site-{}.com/{n}", n % 50)).expect("a URL");
-        let urls = range.map(|n| FoundUrl { canonical: url(n), depth: 0 }).collect();
+        let urls = range.map(|n| FoundUrl::new(url(n), 0)).collect();
         Found { urls, ..Found::default() }
     };
     let frontier = open(dir);
@@ -51,7 +41,7 @@ fn verdict(name: &str, harm: impl FnOnce(&Frontier, &Path)) -> (Verdict, String)
     let dir = tempfile::tempdir().expect("a directory");
     let frontier = filled(dir.path());
     harm(&frontier, dir.path());
-    let checks = frontier.audit(0.01).expect("answers");
+    let checks = frontier.audit().expect("answers");
     for check in checks.iter().filter(|check| check.name != name) {
         let also = ["worth its cost", "sized from items and rate", "the rate is measured"].contains(&check.name);
         assert!(check.verdict < Verdict::Fail || also, "{}: {}", check.name, check.evidence);
@@ -60,12 +50,13 @@ fn verdict(name: &str, harm: impl FnOnce(&Frontier, &Path)) -> (Verdict, String)
     (check.verdict, check.evidence)
 }
 
-const SETTINGS: Settings = Settings { false_positive_rate: 0.01, initial_capacity: 500, growth_factor: 2.0 };
+const SETTINGS: Settings =
+    Settings { false_positive_rate: 0.01, initial_capacity: 500, growth_factor: 2.0, max_bytes: None };
 
 #[test]
 fn a_sound_frontier_fails_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
-    for check in filled(dir.path()).audit(0.01).expect("answers") {
+    for check in filled(dir.path()).audit().expect("answers") {
         let expected = if check.name == "worth its cost" { Verdict::Warn } else { Verdict::Pass };
         assert_eq!(check.verdict, expected, "{}: {}", check.name, check.evidence);
     }
@@ -74,7 +65,8 @@ fn a_sound_frontier_fails_nothing() {
 #[test]
 fn a_filter_that_misses_keys_fails() {
     let (verdict, evidence) = verdict("absent means absent", |frontier, _| {
-        frontier.shared.partitions[0].state.lock().filter = Some(ScalableFilter::new(SETTINGS).expect("possible"));
+        frontier.shared.partitions[0].state.lock().filter =
+            Some(AnyScalable::new(Kind::Blocked, SETTINGS).expect("possible"));
     });
     assert!(verdict == Verdict::Fail && evidence.contains("the first is com,site-"), "{evidence}");
 }
@@ -94,12 +86,12 @@ fn a_rate_over_the_budget_fails() {
 /// A filter made for a far higher rate, filled to its design size.
 fn saturate(frontier: &Frontier, _: &Path) {
     let mut state = frontier.shared.partitions[1].state.lock();
-    let mut filter =
-        ScalableFilter::with_capacity_for(Settings { false_positive_rate: 0.5, ..SETTINGS }, 2000).expect("possible");
+    let settings = Settings { false_positive_rate: 0.5, ..SETTINGS };
+    let mut filter = AnyScalable::with_capacity_for(Kind::Blocked, settings, 2000).expect("possible");
     let mut keys = Vec::new();
-    frontier.shared.partitions[1].store.scan_keys(|key| keys.push(key.to_owned())).expect("scans");
+    frontier.shared.partitions[1].store.scan(|key, _| keys.push(key.to_owned())).expect("scans");
     keys.iter().for_each(|key| filter.insert(frontier.shared.secret.fingerprint(key)));
-    state.active.fingerprints().for_each(|fingerprint| filter.insert(fingerprint));
+    state.active.known().for_each(|(fingerprint, _)| filter.insert(fingerprint));
     (filter.len()..2000).for_each(|n| filter.insert(frontier.shared.secret.fingerprint(&n.to_string())));
     state.filter = Some(filter);
 }

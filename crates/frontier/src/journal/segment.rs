@@ -11,12 +11,12 @@
 //! header. A commit is whole or not there. One that is not whole was never synced *if nothing comes after it*: that torn
 //! tail is cut off. A whole commit after a bad one means that synced data was lost: a loud error, never skipped.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::Sequence;
+use crate::disk::{self, File};
 use crate::error::{Error, IoContext};
+use crate::steps::{Step, step};
 
 const MAGIC: &[u8; 8] = b"CRAWLJ01";
 pub(super) const SEGMENT_HEADER: usize = 16;
@@ -55,8 +55,7 @@ fn checksum(header: &[u8], events: &[u8]) -> u32 {
 /// The segments of a directory, oldest first.
 pub(super) fn list(dir: &Path) -> Result<Vec<Segment>, Error> {
     let mut segments = Vec::new();
-    for entry in fs::read_dir(dir).at(dir)? {
-        let path = entry.at(dir)?.path();
+    for path in disk::list(dir).at(dir)? {
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
         let Some(first) = name.strip_suffix(".journal").and_then(|n| n.parse().ok()).filter(|first| *first > 0) else {
             return Err(Error::corrupt(&path, "not a journal segment; remove it if it is a file of yours".into()));
@@ -67,25 +66,23 @@ pub(super) fn list(dir: &Path) -> Result<Vec<Segment>, Error> {
     Ok(segments)
 }
 
-/// A new segment, its header and name synced.
-pub(super) fn create_segment(dir: &Path, first: Sequence) -> Result<(File, Segment), Error> {
+/// A new segment, its header and name synced. `reused`: there is one of this name, without an event.
+pub(super) fn create_segment(dir: &Path, first: Sequence, reused: bool) -> Result<(File, Segment), Error> {
     let path = dir.join(format!("{first:020}.journal"));
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&path).at(&path)?;
+    let created = if reused { disk::create(&path, 0o666) } else { disk::create_new(&path) };
+    let mut file = created.at(&path)?;
+    step(Step::SegmentCreated);
     let mut header = [0; SEGMENT_HEADER];
     header[..8].copy_from_slice(MAGIC);
     header[8..].copy_from_slice(&first.to_le_bytes());
-    file.write_all(&header).at(&path)?;
-    file.sync_all().at(&path)?;
-    sync_dir(dir)?;
+    file.append(&header).and_then(|()| file.sync()).at(&path)?;
+    step(Step::SegmentSynced);
+    disk::sync_dir(dir).at(dir)?;
     Ok((file, Segment { first, path, bytes: SEGMENT_HEADER as u64 }))
 }
 
-/// Makes created and deleted names durable.
-pub(super) fn sync_dir(dir: &Path) -> Result<(), Error> {
-    File::open(dir).and_then(|d| d.sync_all()).at(dir)
-}
-
-/// Reads one segment; returns its length without a torn tail, which is cut off if this is the last segment.
+/// Reads one segment; returns its length without a torn tail, which is cut off if this is the last segment. What is left
+/// of the last one is durable then: the process that wrote it may have been killed before it synced what it wrote.
 pub(super) fn read_segment(
     segment: &Segment,
     is_last: bool,
@@ -93,8 +90,7 @@ pub(super) fn read_segment(
     replay: &mut impl FnMut(Sequence, &[u8]) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     let path = &segment.path;
-    let mut bytes = Vec::new();
-    File::open(path).and_then(|mut f| f.read_to_end(&mut bytes)).at(path)?;
+    let bytes = disk::read(path).at(path)?;
     let header_is_whole = bytes.len() >= SEGMENT_HEADER && bytes[..8] == *MAGIC && le64(&bytes[8..]) == segment.first;
     if !header_is_whole {
         // Its header is synced before the first commit is written.
@@ -118,12 +114,12 @@ pub(super) fn read_segment(
         }
         at += COMMIT_HEADER + commit.events.len();
     }
-    if at < bytes.len() {
-        if !is_last || find_commit(&bytes[at..], *last).is_some() {
-            return Err(Error::corrupt(path, format!("a damaged commit at byte {at}, with good ones after it")));
-        }
-        let file = OpenOptions::new().write(true).open(path).at(path)?;
-        file.set_len(at as u64).and_then(|()| file.sync_all()).at(path)?;
+    if at < bytes.len() && (!is_last || find_commit(&bytes[at..], *last).is_some()) {
+        return Err(Error::corrupt(path, format!("a damaged commit at byte {at}, with good ones after it")));
+    }
+    if is_last {
+        disk::cut(path, at as u64).at(path)?;
+        step(Step::TailCut);
     }
     Ok(at as u64)
 }

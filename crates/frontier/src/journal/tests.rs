@@ -1,11 +1,14 @@
 //! The journal over real files: what was durable is read back whatever byte the file is cut at.
 
+use std::fs;
+
 use super::segment::COMMIT_HEADER;
 use super::*;
+use crate::disk::simulated::{Disk, End, Faults};
 
 fn pace() -> Pace {
     // Long: only waiting and closing commit, so that the test says what is one commit.
-    Pace { interval: Duration::from_secs(3600), max_bytes: 1 << 20 }
+    Pace { interval: Duration::from_secs(3600), max_bytes: 1 << 20, by_caller: false }
 }
 
 type Events = Vec<(Sequence, Vec<u8>)>;
@@ -130,4 +133,87 @@ fn a_store_that_covers_less_than_the_journal_has_trimmed_is_an_error() {
     let reopen = |lowest| Journal::open(dir.path(), &pace(), (lowest, 3), Box::new(|| {}), |_, _| Ok(()));
     assert!(matches!(reopen(1), Err(Error::Corrupt { .. })), "event 2 is lost");
     assert!(reopen(2).is_ok());
+}
+
+/// Opens on a simulated disk whose power fails at each of the opening's operations in turn, and then once more without.
+fn open_with_power_cuts(seed: u64, prepare: fn(&Path), known: (Sequence, Sequence)) -> Vec<Sequence> {
+    let mut lasts = Vec::new();
+    for cut in 1.. {
+        let disk = Disk::new(seed + cut);
+        prepare(disk.root());
+        let open = || {
+            let pace = Pace { by_caller: true, ..pace() };
+            Journal::open(disk.root(), &pace, known, Box::new(|| {}), |_, _| Ok(()))
+        };
+        disk.set_faults(Faults { power_fails_in: cut, ..Faults::default() });
+        let whole = open().is_ok();
+        disk.restart(End::PowerCut);
+        lasts.push(open().unwrap_or_else(|error| panic!("seed {seed}, power cut at {cut}: {error}")).last());
+        disk.remove_disk();
+        if whole {
+            return lasts;
+        }
+    }
+    lasts
+}
+
+#[test]
+fn a_crash_while_an_empty_segment_is_made_anew_does_not_lose_where_the_numbers_go_on() {
+    let trimmed = |dir: &Path| {
+        let pace = Pace { by_caller: true, ..pace() };
+        for _ in 0..2 {
+            let journal = Journal::open(dir, &pace, (2, 0), Box::new(|| {}), |_, _| Ok(())).expect("opens");
+            let sequence = journal.append(b"x").expect("appends");
+            journal.wait_durable(sequence).expect("is durable");
+        }
+        let journal = Journal::open(dir, &pace, (2, 2), Box::new(|| {}), |_, _| Ok(())).expect("opens");
+        journal.trim(2).expect("trims");
+        assert_eq!(list(dir).expect("lists").len(), 1, "what is left holds no event");
+    };
+    for seed in 0..50 {
+        assert!(open_with_power_cuts(seed, trimmed, (2, 2)).iter().all(|last| *last == 2), "seed {seed}");
+    }
+}
+
+#[test]
+fn what_a_killed_process_did_not_sync_is_synced_before_it_counts() {
+    for seed in 0..20 {
+        let disk = Disk::new(seed);
+        let pace = Pace { by_caller: true, ..pace() };
+        let open = || Journal::open(disk.root(), &pace, (0, 0), Box::new(|| {}), |_, _| Ok(())).expect("opens");
+        let journal = open();
+        journal.append(b"x").expect("appends");
+        // Header, events, and then not the sync.
+        disk.set_faults(Faults { power_fails_in: 3, ..Faults::default() });
+        journal.wait_durable(1).expect_err("is killed before it has synced");
+        drop(journal);
+        disk.restart(End::Killed);
+        let counted = open().last();
+        disk.restart(End::PowerCut);
+        assert_eq!(open().last(), counted, "seed {seed}: an event was read and then lost");
+        disk.remove_disk();
+    }
+}
+
+#[test]
+fn a_power_cut_in_a_trim_leaves_no_gap() {
+    for (seed, cut) in (0..30).flat_map(|seed| (1..9).map(move |cut| (seed, cut))) {
+        let disk = Disk::new(seed);
+        let pace = Pace { by_caller: true, ..pace() };
+        let open = |lowest| Journal::open(disk.root(), &pace, (lowest, 0), Box::new(|| {}), |_, _| Ok(()));
+        for _ in 0..5 {
+            let journal = open(5).expect("opens");
+            let sequence = journal.append(b"x").expect("appends");
+            journal.wait_durable(sequence).expect("is durable");
+        }
+        let journal = open(5).expect("opens");
+        disk.set_faults(Faults { power_fails_in: cut, ..Faults::default() });
+        let _ = journal.trim(4);
+        disk.switch_off();
+        drop(journal);
+        disk.restart(End::PowerCut);
+        let last = open(5).unwrap_or_else(|error| panic!("seed {seed}, power cut at {cut}: {error}")).last();
+        assert_eq!(last, 5, "seed {seed}, power cut at {cut}");
+        disk.remove_disk();
+    }
 }

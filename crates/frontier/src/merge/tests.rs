@@ -5,30 +5,28 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
-use crate::{Canonical, Completion, Found, FoundUrl, Frontier, Health, HostReport, Next, Options, Outcome, Tally};
+use crate::{
+    Canonical, Completion, FilterOptions, Found, FoundUrl, Frontier, Health, HostReport, Next, Options, Outcome,
+    Priority, Tally,
+};
 
-fn open(dir: &Path, now: crate::Millis) -> Frontier {
-    let options = Options {
-        dir: dir.to_owned(),
+fn options(dir: &Path) -> Options {
+    Options {
         partitions: 1,
         hot_cache_entries: 16,
         // So much that nothing merges by itself.
         recent_bytes: 1 << 30,
         commit_interval: Duration::ZERO,
-        journal_max_bytes: 1 << 30,
-        false_positive_rate: 0.1,
-        filter_initial_capacity: 64,
-        filter_growth_factor: 2.0,
-        filter_max_layers: 3,
-        filter_rebuild_cpu_share: 0.25,
-        store_cache_bytes: 1 << 20,
-        connections_per_host: 1,
+        filter: FilterOptions { false_positive_rate: 0.1, initial_capacity: 64, ..FilterOptions::default() },
         delay_ms: 1,
-        max_attempts: 3,
         retry_delay_ms: 1,
         max_retry_delay_ms: 1,
-    };
-    Frontier::open(options, now, || {}).expect("opens")
+        ..Options::new(dir)
+    }
+}
+
+fn open(dir: &Path, now: crate::Millis) -> Frontier {
+    Frontier::open(options(dir), now, || {}).expect("opens")
 }
 
 fn url(n: u32) -> Canonical {
@@ -36,7 +34,7 @@ fn url(n: u32) -> Canonical {
 }
 
 fn found(numbers: std::ops::Range<u32>) -> Found {
-    let urls = numbers.map(|n| FoundUrl { canonical: url(n), depth: 0 }).collect();
+    let urls = numbers.map(|n| FoundUrl::new(url(n), 0)).collect();
     Found { urls, ..Found::default() }
 }
 
@@ -60,7 +58,13 @@ fn crawl(frontier: &Frontier, now: &mut crate::Millis, limit: usize, retries: bo
         }
         let report = HostReport { ended: *now, delay_ms: 1, health: Health::Answered };
         let none = Found::default();
-        let completion = Completion { outcome, host: Some(report), tally: Tally::default(), found: &none };
+        let completion = Completion {
+            outcome,
+            host: Some(report),
+            tally: Tally::default(),
+            visit: Default::default(),
+            found: &none,
+        };
         frontier.complete(lease, &completion, *now).expect("completes");
     }
     finished
@@ -164,7 +168,8 @@ fn a_host_that_left_memory_keeps_its_delay() {
     let report = HostReport { ended: 20_000, delay_ms: 500, health: Health::Answered };
     let none = Found::default();
     let outcome = Outcome::Fetched { status: 200 };
-    let completion = Completion { outcome, host: Some(report), tally: Tally::default(), found: &none };
+    let completion =
+        Completion { outcome, host: Some(report), tally: Tally::default(), visit: Default::default(), found: &none };
     frontier.complete(lease, &completion, 20_000).expect("completes");
     // Nothing is queued for it now: the merge lets it go.
     let partition = &frontier.shared.partitions[0];
@@ -174,4 +179,96 @@ fn a_host_that_left_memory_keeps_its_delay() {
     frontier.commit().expect("commits");
     let early = frontier.lease(20_001).expect("answers");
     assert!(matches!(early, Next::Wait { until: Some(20_500) }), "{early:?}");
+}
+
+#[test]
+fn a_better_class_goes_out_first_whenever_it_was_merged() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut now = 1000;
+    let frontier = open(dir.path(), now);
+    // All of one host; more than a block of each.
+    let offer = |frontier: &Frontier, class: u64, numbers: std::ops::Range<u32>, now| {
+        let classed = |n| FoundUrl { priority: Priority::new(class), ..FoundUrl::new(url(2 * n), 0) };
+        let found = Found { urls: numbers.map(classed).collect(), ..Found::default() };
+        frontier.offer(&found, None, now).expect("offers");
+    };
+    let merge = |frontier: &Frontier| {
+        merge(&frontier.shared, &frontier.shared.partitions[0], After::Reopen).expect("merges");
+    };
+    let keys = |numbers: std::ops::Range<u32>| numbers.map(|n| url(2 * n).key().to_owned()).collect::<Vec<_>>();
+    offer(&frontier, 4, 0..100, now);
+    offer(&frontier, 7, 100..110, now);
+    merge(&frontier);
+    assert_eq!(crawl(&frontier, &mut now, 10, false), keys(0..10));
+    // Now heads of class 4 wait.
+    offer(&frontier, 2, 110..200, now);
+    merge(&frontier);
+    offer(&frontier, 0, 200..203, now);
+    assert_eq!(crawl(&frontier, &mut now, 5, false), [keys(200..203), keys(110..112)].concat());
+    // Behind those of its class that have waited longer, in the store as in memory.
+    offer(&frontier, 4, 203..205, now);
+    frontier.close().expect("closes");
+    now += 1000;
+    let frontier = open(dir.path(), now);
+    let rest = [keys(112..200), keys(10..100), keys(203..205), keys(100..110)].concat();
+    assert_eq!(crawl(&frontier, &mut now, 1000, false), rest);
+}
+
+fn block_files(dir: &Path) -> usize {
+    std::fs::read_dir(crate::directory::blocks_dir(dir, 0)).expect("lists").count()
+}
+
+#[test]
+fn the_space_of_finished_urls_comes_back() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut now = 1000;
+    let frontier = open(dir.path(), now);
+    let partition = &frontier.shared.partitions[0];
+    let merge = || merge(&frontier.shared, partition, After::Reopen).expect("merges");
+    frontier.offer(&found(0..400), None, now).expect("offers");
+    merge();
+    let bytes = |frontier: &Frontier| frontier.shared.partitions[0].store.block_bytes();
+    let whole = bytes(&frontier);
+    // Blocks are read 64 URLs at a time, of two hosts.
+    assert_eq!(crawl(&frontier, &mut now, 300, false).len(), 300);
+    merge();
+    assert!(bytes(&frontier) < whole, "{} of {whole}", bytes(&frontier));
+    assert_eq!(crawl(&frontier, &mut now, 1000, false).len(), 100);
+    merge();
+    assert_eq!((bytes(&frontier), block_files(dir.path())), (0, 0));
+    // Forgotten ones never come to a lease.
+    frontier.offer(&found(400..600), None, now).expect("offers");
+    merge();
+    assert_eq!(block_files(dir.path()), 1);
+    frontier.forget(&(400..600).map(url).collect::<Vec<_>>()).expect("forgets");
+    merge();
+    assert_eq!((bytes(&frontier), block_files(dir.path())), (0, 0));
+}
+
+/// Else, after a restart, nothing would lead back to it.
+#[test]
+fn a_block_whose_last_url_was_given_back_is_kept() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut now = 1000;
+    let options = Options { connections_per_host: 2, ..options(dir.path()) };
+    let frontier = Frontier::open(options, now, || {}).expect("opens");
+    let partition = &frontier.shared.partitions[0];
+    let merge = || merge(&frontier.shared, partition, After::Reopen).expect("merges");
+    let urls = [0, 2, 4].map(|n| FoundUrl::new(url(n), 0)).into();
+    frontier.offer(&Found { urls, ..Found::default() }, None, now).expect("offers");
+    frontier.commit().expect("commits");
+    now += 10;
+    // In flight while a merge writes it to a block, and while that block is read for the others.
+    let Next::Lease(lease) = frontier.lease(now).expect("answers") else { panic!("a host is due") };
+    merge();
+    assert_eq!(crawl(&frontier, &mut now, 2, false).len(), 2);
+    merge();
+    frontier.give_back(lease, None, Tally::default()).expect("gives back");
+    merge();
+    assert_eq!(block_files(dir.path()), 1);
+    drop(frontier);
+    let frontier = open(dir.path(), now);
+    assert_eq!(crawl(&frontier, &mut now, 10, false).len(), 1);
+    frontier.close().expect("closes");
+    assert_eq!(block_files(dir.path()), 0);
 }

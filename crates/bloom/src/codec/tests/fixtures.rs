@@ -40,8 +40,8 @@ fn remove_some<F: Removable>(filter: &mut F) {
 
 #[test]
 fn files_of_version_2_are_read() {
-    check("blocked-v2.layer", BlockedFilter::new(8).expect("small"), |_| ());
+    check("blocked-v2.layer", BlockedBloomFilter::new(8).expect("small"), |_| ());
     check("classic-v2.layer", BloomFilter::with_bits(3_001, 5).expect("small"), |_| ());
-    check("counting-v2.layer", CountingFilter::new(8).expect("small"), remove_some);
+    check("counting-v2.layer", CountingBloomFilter::new(8).expect("small"), remove_some);
     check("cuckoo-v2.layer", CuckooFilter::new(57).expect("small"), remove_some);
 }

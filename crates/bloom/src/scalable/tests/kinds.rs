@@ -24,9 +24,9 @@ fn grows_in_batches_as_one_by_one<F: Growable + PartialEq + std::fmt::Debug>() {
 
 #[test]
 fn every_kind_grows_in_batches_as_one_by_one() {
-    grows_in_batches_as_one_by_one::<BlockedFilter>();
+    grows_in_batches_as_one_by_one::<BlockedBloomFilter>();
     grows_in_batches_as_one_by_one::<crate::BloomFilter>();
-    grows_in_batches_as_one_by_one::<CountingFilter>();
+    grows_in_batches_as_one_by_one::<CountingBloomFilter>();
     grows_in_batches_as_one_by_one::<CuckooFilter>();
 }
 
@@ -49,7 +49,7 @@ fn removes_from_any_layer<F: Growable + Removable + PartialEq + std::fmt::Debug>
 
 #[test]
 fn kinds_that_can_remove_do_so_in_any_layer() {
-    removes_from_any_layer::<CountingFilter>();
+    removes_from_any_layer::<CountingBloomFilter>();
     removes_from_any_layer::<CuckooFilter>();
 }
 

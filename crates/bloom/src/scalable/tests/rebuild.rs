@@ -10,7 +10,7 @@ fn a_rebuild_replaces_what_was_sealed() {
     filter.seal(500).expect("a small layer");
     let meanwhile: Vec<u128> = fingerprints(19).take(400).collect();
     filter.insert_batch(&meanwhile);
-    let mut rebuilt = ScalableFilter::with_capacity_for(SETTINGS, 6_500).expect("possible");
+    let mut rebuilt = ScalableBloomFilter::with_capacity_for(SETTINGS, 6_500).expect("possible");
     fingerprints(18).take(6_500).for_each(|key| rebuilt.insert(key));
     filter.replace_sealed(rebuilt).expect("fewer layers than there were");
     let layers: Vec<(u32, u64)> = filter.layers().map(|layer| (layer.index(), layer.design_capacity())).collect();

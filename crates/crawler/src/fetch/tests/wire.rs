@@ -22,6 +22,7 @@ async fn the_head_and_the_request() {
     let long = "t".repeat(1000);
     let answer = format!(
         "HTTP/1.1 503 Busy\r\nContent-Type: text/html;{long}\r\nRetry-After: 120\r\nX-Robots-Tag: noindex\r\n\
+         ETag: W/\"1\"\r\nLast-Modified: {long}\r\n\
          x-robots-tag: bot: nofollow\r\nLocation: /\u{fc}ber\r\nNot a header\r\nContent-Length: 2\r\n\r\nok"
     );
     let (url, served) = serve_once(answer.into_bytes());
@@ -32,6 +33,8 @@ async fn the_head_and_the_request() {
         content_type: Some(format!("text/html;{long}")[..256].to_owned()),
         location: Some("/\u{fc}ber".to_owned()),
         retry_after: Some("120".to_owned()),
+        etag: Some("W/\"1\"".to_owned()),
+        last_modified: None,
         x_robots_tag: Some("noindex,bot: nofollow".to_owned()),
         content_length: Some(2),
         address: got.head.address,
@@ -44,9 +47,27 @@ async fn the_head_and_the_request() {
     for (header, times) in [("accept:", 1), ("host:", 1), ("authorization:", 1), ("cookie:", 0), ("referer:", 0)] {
         assert_eq!(request.matches(&format!("\n{header}")).count(), times, "{header} in {request}");
     }
+    assert!(!request.contains("\nif-"), "no condition that nobody has made: {request}");
     for encoding in ["gzip", "br", "zstd", "deflate"] {
         assert!(request.contains(encoding), "{encoding} in {request}");
     }
+}
+
+#[tokio::test]
+async fn a_condition_is_sent_as_it_was_received() {
+    let (url, served) = serve_once(b"HTTP/1.1 304 Not Modified\r\nETag: W/\"1\"\r\n\r\n".to_vec());
+    let url = Url::parse(&url).expect("a URL");
+    let last_modified = "Thu, 01 Jan 2026 00:00:00 GMT";
+    let request =
+        Request { if_none_match: Some("W/\"1\""), if_modified_since: Some(last_modified), ..Request::new(&url) };
+    let fetcher = fetcher(&settings());
+    let mut exchange = fetcher.start(&request).await.expect("an answer");
+    assert!(exchange.drain(DRAIN_BYTES).await);
+    assert_eq!((exchange.head().status, exchange.body_bytes()), (304, 0));
+    let request = served.join().expect("served");
+    let has = |line: String| request.lines().any(|sent| sent.eq_ignore_ascii_case(&line));
+    assert!(has("if-none-match: W/\"1\"".to_owned()), "{request}");
+    assert!(has(format!("if-modified-since: {last_modified}")), "{request}");
 }
 
 #[tokio::test]

@@ -1,0 +1,23 @@
+//! What the frontier takes of the machine.
+
+use std::fs;
+use std::path::Path;
+
+/// Resident memory of this process.
+pub fn rss_mib() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or(0) >> 10
+}
+
+/// Bytes of all files below a directory, the journal left out.
+pub fn disk_bytes(dir: &Path) -> u64 {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() && entry.file_name() != "journal" => disk_bytes(&entry.path()),
+        Ok(metadata) if metadata.is_file() => metadata.len(),
+        // A merge deletes files while this looks.
+        _ => 0,
+    };
+    entries.map(of).sum()
+}
