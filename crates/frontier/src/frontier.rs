@@ -12,7 +12,6 @@ use std::thread::JoinHandle;
 use crate::Millis;
 use crate::audit::{self, Check};
 use crate::booking;
-use crate::books::Books;
 use crate::canonical::{Canonical, Rules, host_name, host_of_key, url_of_key};
 use crate::checkpoint::Judge;
 use crate::completion::{Attempts, HostReport};
@@ -46,6 +45,9 @@ mod ending;
 
 /// URLs offered in one frame: bounds the time under locks and the size of a commit.
 const OFFER_CHUNK: usize = 4096;
+/// Milliseconds after which a lease is worth another try where all that is due is in a store that is being opened again.
+const BUSY_MS: u64 = 5;
+
 /// A durable, polite crawl frontier. Shared by all threads; every verb is synchronous and may read the disk.
 pub struct Frontier {
     pub(crate) shared: Arc<Shared>,
@@ -167,8 +169,9 @@ impl Frontier {
             let mut locked = offering::decide(&shared.partitions, chunk, Some(home))?;
             step(Step::LinksJudged);
             offering::hold_back(&mut locked, chunk);
-            let mut parts = found_parts(&locked, chunk, referrer, now);
-            let books = std::mem::take(&mut page_books);
+            let (new, mut books) = offering::outcome(chunk);
+            books.add(&std::mem::take(&mut page_books));
+            let mut parts: Vec<_> = found_parts(new, referrer, now).collect();
             match parts.iter_mut().find(|(number, _)| *number == home) {
                 Some((_, Event::Found { books: of_home, .. })) => of_home.add(&books),
                 _ => parts.push((home, Event::Found { at: now, referrer, urls: Vec::new(), books })),
@@ -204,10 +207,13 @@ impl Frontier {
                 let until = first.map(|(due, _)| due).filter(|due| *due != Millis::MAX);
                 return Ok(Next::Wait { until });
             };
-            revisiting::queue_due(shared, partition, now)?;
+            if !partition.store.is_reopening() {
+                revisiting::queue_due(shared, partition, now)?;
+            }
             match leasing::lease(shared, partition, now)? {
                 Turn::Out(leased) => return Ok(Next::Lease(self.lease_of(partition.number, leased))),
                 Turn::Later => return Ok(Next::Wait { until: Some(now) }),
+                Turn::Busy => return Ok(Next::Wait { until: Some(now + BUSY_MS) }),
                 Turn::Nothing => {}
             }
         }
@@ -409,20 +415,15 @@ impl Drop for Frontier {
 }
 
 /// The event of each locked partition that the offers concern.
+/// The events of a batch's new URLs.
 fn found_parts<'a>(
-    locked: &offering::Locked<'_>,
-    offers: &[offering::Offer<'a>],
+    new: Vec<offering::NewUrls<'a>>,
     referrer: Option<&'a str>,
     at: Millis,
-) -> Vec<(u16, Event<'a>)> {
-    let numbers = locked.0.iter().map(|(number, _)| *number);
-    numbers
-        .filter_map(|number| {
-            let urls = offering::new_urls(offers, number);
-            let books = offering::books(offers, number);
-            (books != Books::default()).then_some((number, Event::Found { at, referrer, urls, books }))
-        })
-        .collect()
+) -> impl Iterator<Item = (u16, Event<'a>)> {
+    new.into_iter().map(move |offering::NewUrls { partition, urls, books }| {
+        (partition, Event::Found { at, referrer, urls, books })
+    })
 }
 
 fn discovered(parts: &[(u16, Event<'_>)]) -> u64 {

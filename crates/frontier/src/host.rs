@@ -193,6 +193,8 @@ pub(crate) struct Politeness {
     pub(crate) max_retry_delay_ms: u64,
     /// Hosts of one partition that stay in memory though they have nothing to do now. About 400 bytes each.
     pub(crate) hosts_in_memory: usize,
+    /// URLs at the heads of one partition's hosts beyond which few are taken of each queue block.
+    pub(crate) heads_in_memory: usize,
     pub(crate) guard: GrowthGuard,
 }
 

@@ -37,6 +37,8 @@ pub(crate) enum Turn {
     Nothing,
     /// So much had to be read that the rest is for another call.
     Later,
+    /// Its store is being opened again.
+    Busy,
 }
 
 /// What the lock's holder found.
@@ -53,6 +55,10 @@ struct HostRead {
     /// Whether its state is not known yet.
     state: bool,
     after: Vec<BlockId>,
+    /// The block of which that many URLs, the first ones, were read.
+    begun: Option<(BlockId, usize)>,
+    /// URLs of a block that may be taken.
+    at_once: usize,
     upto: BlockNumber,
     epoch: u64,
 }
@@ -63,10 +69,15 @@ struct HostGot {
     block: Option<BlockGot>,
 }
 
-/// A block of a host, each item with its record in the store, if that says that it stands there.
+/// A block of a host, or a part of one.
 struct BlockGot {
     id: BlockId,
+    /// URLs of it that were read before.
+    earlier: Vec<Fingerprint>,
+    /// Each with its record in the store, if that says that it stands there.
     items: Vec<(Fingerprint, BlockItem, Option<StoredRecord>)>,
+    /// Whether these are its last ones.
+    is_end: bool,
 }
 
 /// The partition's next URL at `now`.
@@ -80,7 +91,10 @@ pub(crate) fn lease(shared: &Shared, partition: &Partition, now: Millis) -> Resu
                 state.room_asked = true;
                 shared.request_merge(partition.number);
             }
-            let step = next_step(&mut state, journal.durable(), now);
+            let mut step = next_step(&mut state, journal.durable(), now);
+            if partition.store.is_reopening() {
+                step = instead_of_waiting(&mut state, step);
+            }
             if let Step::End(Turn::Out(leased)) = &step {
                 record_start(&mut state, partition.number, journal, leased)?;
             }
@@ -98,6 +112,16 @@ pub(crate) fn lease(shared: &Shared, partition: &Partition, now: Millis) -> Resu
         }
     }
     Ok(Turn::Later)
+}
+
+/// What is done instead of a read for which the store would be waited for.
+fn instead_of_waiting(state: &mut State, step: Step) -> Step {
+    match step {
+        Step::End(turn) => return Step::End(turn),
+        Step::ReadHost(read) => not_read(state, read.id),
+        Step::ReadDueHosts => {}
+    }
+    Step::End(Turn::Busy)
 }
 
 fn next_step(state: &mut State, durable: Sequence, now: Millis) -> Step {
@@ -119,8 +143,9 @@ fn next_step(state: &mut State, durable: Sequence, now: Millis) -> Step {
             |class: &Priority| tail.is_none_or(|(of_tail, _, order)| *class <= of_tail || order.sequence > durable);
         if unread.filter(before_tail).is_some_and(|unread| head.is_none_or(|head| unread < head)) {
             host.loading = true;
-            let (name, after) = (host.name.to_string(), host.unread.cursors());
-            return Step::ReadHost(HostRead { id, name, state: state_unread, after, upto, epoch });
+            let (name, after, begun) = (host.name.to_string(), host.unread.cursors(), host.unread.begun());
+            let at_once = state.queues.heads_at_once();
+            return Step::ReadHost(HostRead { id, name, state: state_unread, after, begun, at_once, upto, epoch });
         }
         if head.filter(before_tail).is_some()
             && let Some((fingerprint, item)) = host.heads.pop_front()
@@ -180,11 +205,22 @@ fn read_host(partition: &Partition, secret: &Secret, read: &HostRead) -> Result<
     let Some((id, Block(items))) = store.next_block(&read.name, &read.after, read.upto)? else {
         return Ok(HostGot { stored, block: None });
     };
-    let records = store.records_of(items.iter().map(|item| &*item.key))?;
+    let from = read.begun.filter(|(begun, _)| *begun == id).map_or(0, |(_, urls)| urls).min(items.len());
+    let upto = from.saturating_add(read.at_once).min(items.len());
+    let is_end = upto == items.len();
+    let fingerprint = |item: &BlockItem| secret.fingerprint(&item.key);
+    let earlier = items[..from].iter().map(fingerprint).collect();
+    let records = store.records_of(items[from..upto].iter().map(|item| &*item.key))?;
     let stands = |stored: &StoredRecord| stored.record.state == UrlState::Queued && stored.record.block == id.number;
-    let items = items.into_iter().zip(records);
-    let items = items.map(|(item, record)| (secret.fingerprint(&item.key), item, record.filter(stands))).collect();
-    Ok(HostGot { stored, block: Some(BlockGot { id, items }) })
+    let items = items.into_iter().skip(from).zip(records);
+    let items = items.map(|(item, record)| (fingerprint(&item), item, record.filter(stands))).collect();
+    Ok(HostGot { stored, block: Some(BlockGot { id, earlier, items, is_end }) })
+}
+
+/// Lets a host have its turn again that was to be read.
+fn not_read(state: &mut State, host: HostId) {
+    state.queues.host_mut(host).loading = false;
+    state.queues.schedule(host);
 }
 
 /// Takes in what was read, unless a merge has ended since: then it may be of a file that is gone, or not be so any more.
@@ -205,7 +241,9 @@ fn install(state: &mut State, read: &HostRead, got: Result<HostGot, Error>) -> R
 }
 
 fn install_block(state: &mut State, host: HostId, block: BlockGot) {
-    let (mut heads, mut others) = (Vec::new(), Vec::new());
+    let urls = block.earlier.len() + block.items.len();
+    let (mut heads, mut others) = (Vec::new(), block.earlier);
+    others.retain(|url| state.queues.held.get(url).is_some_and(|held| held.is_unmet_in(block.id)));
     for (fingerprint, item, stored) in block.items {
         if let Some(held) = state.queues.held.get(&fingerprint) {
             if held.is_unmet_in(block.id) {
@@ -217,7 +255,12 @@ fn install_block(state: &mut State, host: HostId, block: BlockGot) {
             heads.push((fingerprint, Item { key: item.key.into(), alternate, referrer, record: r.record, trace }));
         }
     }
-    state.queues.take_block(host, block.id, heads, &others);
+    if block.is_end {
+        state.queues.take_block(host, block.id, heads, &others);
+    } else {
+        // Those that are out by then are met when its end is read.
+        state.queues.take_part(host, block.id, urls, heads);
+    }
 }
 
 /// The record of a block's item if it stands there. Memory overrides the store.

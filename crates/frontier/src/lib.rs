@@ -90,6 +90,7 @@ mod rekey;
 mod returns;
 mod revisiting;
 mod robots;
+mod room;
 mod selection;
 mod shared;
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use ahash::AHashMap;
+use indexmap::IndexMap;
 
 use crate::event::{Change, NewUrl};
 use crate::fingerprint::Fingerprint;
@@ -53,6 +53,11 @@ impl Entry {
     }
 }
 
+/// Of an entry: itself and its key in the map, the map's hash and index of it at a usual load, and its place in the tail of
+/// its host's queue, the same.
+const ENTRY_BYTES: usize =
+    size_of::<(Fingerprint, Entry)>() + 4 * size_of::<usize>() + size_of::<(Fingerprint, Order)>() * 3 / 2;
+
 /// A text in the arena; an empty one stands for "none" (no key, URL or trace is empty). Packed: each entry has four.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, packed(2))]
@@ -61,11 +66,42 @@ struct Span {
     length: u16,
 }
 
+/// Texts in pieces that never move: one that grew as a whole would, while it is copied, take three times what is in it.
+#[derive(Debug, Default)]
+struct Arena {
+    pieces: Vec<String>,
+    bytes: usize,
+}
+
+/// Bytes of a piece: the longest text fits, and 16 bits say where in it a text begins.
+const PIECE: usize = 1 << 16;
+
+impl Arena {
+    fn text(&self, span: Span) -> &str {
+        let (piece, start) = (span.start as usize / PIECE, span.start as usize % PIECE);
+        // The empty span is of no piece.
+        self.pieces.get(piece).map_or("", |piece| &piece[start..start + usize::from(span.length)])
+    }
+
+    fn push(&mut self, text: &str) -> Span {
+        let length = u16::try_from(text.len()).expect("keys, URLs and traces are bounded, far below 64 KiB");
+        if self.pieces.last().is_none_or(|piece| piece.len() + text.len() > PIECE) {
+            self.pieces.push(String::with_capacity(PIECE));
+        }
+        let last = self.pieces.len() - 1;
+        let span = Span { start: (last * PIECE + self.pieces[last].len()) as u32, length };
+        self.pieces[last].push_str(text);
+        self.bytes += text.len();
+        span
+    }
+}
+
 /// One generation of a partition's memory.
 #[derive(Debug, Default)]
 pub(crate) struct Generation {
-    entries: AHashMap<Fingerprint, Entry>,
-    arena: String,
+    /// In the order in which they came; dense, where a plain map leaves up to half of its places empty.
+    entries: IndexMap<Fingerprint, Entry, ahash::RandomState>,
+    arena: Arena,
     /// The last referrer written: a page's new URLs share one copy.
     last_referrer: Span,
     /// What robots.txt of origins says, by their names, and the bytes of it.
@@ -89,7 +125,7 @@ impl Generation {
 
     /// Bytes in use, as far as they grow with the number of URLs.
     pub(crate) fn bytes(&self) -> usize {
-        self.robots_bytes + self.arena.len() + self.entries.len() * (size_of::<(Fingerprint, Entry)>() * 8 / 7 + 1)
+        self.robots_bytes + self.arena.bytes + self.entries.len() * ENTRY_BYTES
     }
 
     /// What robots.txt of an origin says.
@@ -133,19 +169,19 @@ impl Generation {
     }
 
     pub(crate) fn key(&self, entry: &Entry) -> &str {
-        self.text(entry.key)
+        self.arena.text(entry.key)
     }
 
     pub(crate) fn alternate(&self, entry: &Entry) -> Option<&str> {
-        Some(self.text(entry.alternate)).filter(|text| !text.is_empty())
+        Some(self.arena.text(entry.alternate)).filter(|text| !text.is_empty())
     }
 
     pub(crate) fn referrer(&self, entry: &Entry) -> Option<&str> {
-        Some(self.text(entry.referrer)).filter(|text| !text.is_empty())
+        Some(self.arena.text(entry.referrer)).filter(|text| !text.is_empty())
     }
 
     pub(crate) fn trace(&self, entry: &Entry) -> Option<&str> {
-        Some(self.text(entry.trace)).filter(|text| !text.is_empty())
+        Some(self.arena.text(entry.trace)).filter(|text| !text.is_empty())
     }
 
     /// Takes in a new URL.
@@ -171,17 +207,18 @@ impl Generation {
             _ => Span::default(),
         };
         let before = self.entries.get(&fingerprint).copied();
-        let key = before.map_or_else(|| self.store(change.key), |entry| entry.key);
+        let key = before.map_or_else(|| self.arena.push(change.key), |entry| entry.key);
         // One that was forgotten and is found again is fetched as it was found.
         let alternate = before.filter(|entry| !entry.is_forgotten()).map(|entry| entry.alternate);
-        let alternate = alternate.unwrap_or_else(|| change.alternate.map_or(Span::default(), |text| self.store(text)));
+        let alternate =
+            alternate.unwrap_or_else(|| change.alternate.map_or(Span::default(), |text| self.arena.push(text)));
         let trace = self.store_trace(before.as_ref(), change.trace);
         self.entries.insert(fingerprint, Entry { record: change.record, place, key, alternate, referrer, trace });
     }
 
     /// Takes in a URL anew: also what is fetched is as the change says.
     pub(crate) fn replace(&mut self, fingerprint: Fingerprint, change: &Change<'_>, place: Place) {
-        let alternate = change.alternate.map_or(Span::default(), |text| self.store(text));
+        let alternate = change.alternate.map_or(Span::default(), |text| self.arena.push(text));
         if let Some(entry) = self.entries.get_mut(&fingerprint) {
             entry.alternate = alternate;
         }
@@ -202,32 +239,21 @@ impl Generation {
 
     /// Whether another URL of some length still fits: offsets are 32 bits.
     pub(crate) fn is_full(&self) -> bool {
-        self.arena.len() > u32::MAX as usize / 2
-    }
-
-    fn text(&self, span: Span) -> &str {
-        &self.arena[span.start as usize..span.start as usize + usize::from(span.length)]
-    }
-
-    fn store(&mut self, text: &str) -> Span {
-        let length = u16::try_from(text.len()).expect("keys, URLs and traces are bounded, far below 64 KiB");
-        let span = Span { start: self.arena.len() as u32, length };
-        self.arena.push_str(text);
-        span
+        self.arena.pieces.len() * PIECE > u32::MAX as usize / 2
     }
 
     /// The present one is kept where it says the same: a lease repeats it.
     fn store_trace(&mut self, before: Option<&Entry>, text: Option<&str>) -> Span {
         let Some(text) = text else { return Span::default() };
         match before.map(|entry| entry.trace) {
-            Some(span) if self.text(span) == text => span,
-            _ => self.store(text),
+            Some(span) if self.arena.text(span) == text => span,
+            _ => self.arena.push(text),
         }
     }
 
     fn store_referrer(&mut self, text: &str) -> Span {
-        if self.text(self.last_referrer) != text {
-            self.last_referrer = self.store(text);
+        if self.arena.text(self.last_referrer) != text {
+            self.last_referrer = self.arena.push(text);
         }
         self.last_referrer
     }

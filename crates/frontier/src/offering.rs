@@ -238,60 +238,66 @@ fn read(partitions: &[Partition], offers: &mut [Offer<'_>], unread: &[usize]) ->
     Ok(())
 }
 
-/// The new URLs of one partition, in the order in which they were found.
-pub(crate) fn new_urls<'a>(offers: &[Offer<'a>], partition: u16) -> Vec<NewUrl<'a>> {
-    offers
-        .iter()
-        .filter(|o| o.partition == partition && o.is_new() && o.standing != Standing::Dropped)
-        .map(|o| NewUrl {
-            key: o.url.canonical.key(),
-            alternate: o.url.canonical.alternate(),
-            depth: o.url.depth,
-            priority: o.url.priority,
-            parked: o.standing == Standing::Parked,
-        })
-        .collect()
+/// The new URLs of one partition, in the order in which they were found, and what they add to its books.
+pub(crate) struct NewUrls<'a> {
+    pub(crate) partition: u16,
+    pub(crate) urls: Vec<NewUrl<'a>>,
+    pub(crate) books: Books,
 }
 
-/// What the offers of one partition add to its books.
-pub(crate) fn books(offers: &[Offer<'_>], partition: u16) -> Books {
-    let mut books = Books::default();
-    for offer in offers.iter().filter(|o| o.partition == partition) {
-        books.urls_found += 1;
-        books.offered += 1;
-        books.store_reads += i64::from(offer.reads);
-        match offer.verdict {
-            Verdict::Twin | Verdict::Seen => books.hot_cache_seen += 1,
-            Verdict::Absent => books.filter_absent += 1,
-            Verdict::Confirmed => {
-                books.filter_maybe += 1;
-                books.confirmed_seen += 1;
-            }
-            Verdict::FalsePositive => {
-                books.filter_maybe += 1;
-                books.false_positives += 1;
-            }
-            Verdict::Stale => {
-                books.filter_maybe += 1;
-                books.stale_positives += 1;
-            }
-            Verdict::Bypassed => {
-                books.filter_maybe += 1;
-                books.filter_bypassed += 1;
-            }
-            Verdict::Open => unreachable!("every offer is decided before the books are made"),
+/// What a decided batch comes to: the new URLs, by partition, and what all others add to the books, whichever partition
+/// keeps them.
+pub(crate) fn outcome<'a>(offers: &[Offer<'a>]) -> (Vec<NewUrls<'a>>, Books) {
+    let (mut new, mut known) = (Vec::<NewUrls<'a>>::new(), Books::default());
+    for offer in offers {
+        if !offer.is_new() {
+            count(offer, &mut known);
+            continue;
         }
-        if offer.is_new() {
-            let (kept, over) = match offer.standing {
-                Standing::Within => (&mut books.queued, false),
-                Standing::Parked => (&mut books.parked, false),
-                Standing::Dropped => (&mut books.over_budget, true),
-            };
-            *kept += 1;
-            books.discovered += i64::from(!over);
+        let partition = offer.partition;
+        let place = new.iter().position(|of| of.partition == partition).unwrap_or_else(|| {
+            new.push(NewUrls { partition, urls: Vec::new(), books: Books::default() });
+            new.len() - 1
+        });
+        count(offer, &mut new[place].books);
+        if offer.standing != Standing::Dropped {
+            new[place].urls.push(NewUrl {
+                key: offer.url.canonical.key(),
+                alternate: offer.url.canonical.alternate(),
+                depth: offer.url.depth,
+                priority: offer.url.priority,
+                parked: offer.standing == Standing::Parked,
+            });
         }
     }
-    books
+    (new, known)
+}
+
+/// Takes one offer into the books.
+fn count(offer: &Offer<'_>, books: &mut Books) {
+    books.urls_found += 1;
+    books.offered += 1;
+    books.store_reads += i64::from(offer.reads);
+    let (answer, is_maybe) = match offer.verdict {
+        Verdict::Twin | Verdict::Seen => (&mut books.hot_cache_seen, false),
+        Verdict::Absent => (&mut books.filter_absent, false),
+        Verdict::Confirmed => (&mut books.confirmed_seen, true),
+        Verdict::FalsePositive => (&mut books.false_positives, true),
+        Verdict::Stale => (&mut books.stale_positives, true),
+        Verdict::Bypassed => (&mut books.filter_bypassed, true),
+        Verdict::Open => unreachable!("every offer is decided before the books are made"),
+    };
+    *answer += 1;
+    books.filter_maybe += i64::from(is_maybe);
+    if offer.is_new() {
+        let (kept, is_over) = match offer.standing {
+            Standing::Within => (&mut books.queued, false),
+            Standing::Parked => (&mut books.parked, false),
+            Standing::Dropped => (&mut books.over_budget, true),
+        };
+        *kept += 1;
+        books.discovered += i64::from(!is_over);
+    }
 }
 
 /// What the page says of URLs that were not offered.

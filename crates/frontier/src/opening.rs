@@ -64,7 +64,7 @@ pub(crate) fn open_locked(
         secret: meta.secret.clone(),
         journal,
         filtering: options.filtering(partitions.len()),
-        generation_bytes: options.generation_bytes(partitions.len()),
+        room: options.room(),
         partitions,
         journal_max_bytes: options.journal_max_bytes,
         recrawl: options.recrawl,
@@ -105,7 +105,7 @@ fn open_partition(options: &Options, meta: &Meta, judge: Judge, number: u16, now
     let filtering = options.filtering(count);
     let hot = HotCache::new(options.hot_cache_entries.div_ceil(count));
     let mut state = State::new(meta.secret.clone(), hot, queues, covered, filtering.max_layers);
-    state.revisits = options.recrawl.map(|_| Revisits::new(options.generation_bytes(count)));
+    state.revisits = options.recrawl.map(|_| Revisits::new(options.room().generation / count));
     if options.budget.is_on() {
         state.ledger = Some(ledger(options.budget, &store, &state)?);
     }

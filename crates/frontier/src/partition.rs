@@ -5,7 +5,7 @@
 //! [`State::epoch`] is the same.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use ahash::AHashMap;
 use bloom::AnyScalable;
@@ -38,6 +38,8 @@ pub(crate) struct Partition {
     pub(crate) merging: Mutex<Checkpoint>,
     /// Signalled when a merge has made room in memory.
     pub(crate) room: Condvar,
+    /// What it holds in memory for the store, published for the choice of what is merged next.
+    pub(crate) recent_bytes: AtomicUsize,
     /// When its first host is due, published for the choice between partitions; `Millis::MAX` for "not by time alone".
     pub(crate) next_due: AtomicU64,
     /// The sequence whose commit makes a host of it due; `Sequence::MAX` for none.
@@ -107,6 +109,7 @@ impl Partition {
             store,
             merging: Mutex::new(checkpoint),
             room: Condvar::new(),
+            recent_bytes: AtomicUsize::new(0),
             next_due: AtomicU64::new(0),
             next_commit: AtomicU64::new(Sequence::MAX),
         }
@@ -131,8 +134,9 @@ impl Partition {
         Ok((epoch, read))
     }
 
-    /// Publishes when this partition wants to be asked for a lease again.
+    /// Publishes when this partition wants to be asked for a lease again, and how full it is.
     pub(crate) fn publish(&self, state: &State) {
+        self.recent_bytes.store(state.recent_bytes(), Ordering::Release);
         let memory = state.queues.next_due().unwrap_or(Millis::MAX);
         let others = [state.disk_due(), state.room_wanted(), state.next_revisit()];
         let due = others.into_iter().flatten().fold(memory, Millis::min);
@@ -233,6 +237,11 @@ impl State {
     pub(crate) fn unmerged_bytes(&self) -> usize {
         // A host that no URL of it keeps in memory is not there for a merge to take out.
         self.active.bytes() + self.queues.excess_hosts().min(self.active.len()) * HOST_BYTES
+    }
+
+    /// The same and what a merge is taking out now.
+    pub(crate) fn recent_bytes(&self) -> usize {
+        self.unmerged_bytes() + self.frozen.as_ref().map_or(0, |frozen| frozen.generation.bytes())
     }
 
     /// When the next host that is only in the store is due, if memory has room for it.

@@ -15,6 +15,10 @@ use crate::journal::Sequence;
 use crate::record::{BlockNumber, HostState};
 use crate::store::BlockId;
 
+/// URLs taken of a queue block where many hosts have heads already: with so many in turn, a whole block would lie in memory
+/// for hours.
+const FEW_HEADS: usize = if cfg!(test) { 2 } else { 8 };
+
 /// A URL that is at a head or in flight; its block must not bring it a second time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
@@ -271,6 +275,19 @@ impl Queues {
         self.host_mut(id).in_flight += 1;
     }
 
+    /// How many URLs of a block may go to the heads.
+    pub(crate) fn heads_at_once(&self) -> usize {
+        if self.held.len() < self.politeness.heads_in_memory { usize::MAX } else { FEW_HEADS }
+    }
+
+    /// Of a host's block the first `urls` were read, and these of them go to the heads. It is read again for the others.
+    pub(crate) fn take_part(&mut self, id: HostId, block: BlockId, urls: usize, heads: Vec<(Fingerprint, Item)>) {
+        self.held.extend(heads.iter().map(|(head, _)| (*head, Held::new(block.number))));
+        let host = self.host_mut(id);
+        host.unread.begin(block, urls);
+        host.add_heads(heads, false);
+    }
+
     /// A host's block was read: these of its URLs go to the heads; `others` stand in it and are out already.
     pub(crate) fn take_block(
         &mut self,
@@ -418,6 +435,12 @@ impl Queues {
     pub(crate) fn hold_hosts(&mut self, hosts: usize) {
         self.politeness.hosts_in_memory = hosts;
         self.make_room_at = hosts / 2;
+    }
+
+    /// Changes how many heads memory holds before few are taken at once.
+    #[cfg(test)]
+    pub(crate) fn hold_heads(&mut self, heads: usize) {
+        self.politeness.heads_in_memory = heads;
     }
 
     fn remove(&mut self, id: HostId) {

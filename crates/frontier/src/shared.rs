@@ -1,5 +1,5 @@
-//! What the verbs and the background work share, and the background work itself: merges when memory or journal ask for
-//! one, filters rebuilt, the journal trimmed.
+//! What the verbs and the background work share, and the background work itself: merges when memory (`room`) or journal ask
+//! for one, filters rebuilt, the journal trimmed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,9 +14,10 @@ use crate::fingerprint::Secret;
 use crate::journal::{Journal, Sequence};
 use crate::merge::{self, After};
 use crate::offering;
-use crate::partition::{Partition, State};
+use crate::partition::Partition;
 use crate::rebuild::{self, Reason};
 use crate::recrawl::Recrawl;
+use crate::room::Room;
 use crate::steps::{Step, step};
 
 /// What verbs and background work share.
@@ -25,8 +26,7 @@ pub(crate) struct Shared {
     pub(crate) journal: Journal,
     pub(crate) partitions: Vec<Partition>,
     pub(crate) filtering: Filtering,
-    /// What one generation of one partition may use.
-    pub(crate) generation_bytes: usize,
+    pub(crate) room: Room,
     pub(crate) journal_max_bytes: u64,
     /// When pages are visited again; `None` for never.
     pub(crate) recrawl: Option<Recrawl>,
@@ -52,69 +52,26 @@ pub(crate) struct Filtering {
 #[derive(Default)]
 pub(crate) struct Background {
     /// Partitions that want a merge.
-    requests: Mutex<Vec<u16>>,
+    pub(crate) requests: Mutex<Vec<u16>>,
     requested: Condvar,
+    /// Signalled after each merge.
+    pub(crate) merged: Condvar,
     /// A filter is to be made anew, and the background thread has not looked since.
     rebuild_due: AtomicBool,
+    /// Memory is so full that a partition is to be merged; the same.
+    pub(crate) merge_due: AtomicBool,
     closing: AtomicBool,
     /// A thread merges what asks for it.
-    has_thread: AtomicBool,
+    pub(crate) has_thread: AtomicBool,
     failed: Mutex<Option<String>>,
     /// Whether `failed` says why.
     has_failed: AtomicBool,
     merges: AtomicU64,
     rebuilds: AtomicU64,
-    offer_waits: AtomicU64,
+    pub(crate) offer_waits: AtomicU64,
 }
 
 impl Shared {
-    /// Offers and forgets wait, leases and completions do not: what a page brought is taken in whatever it costs.
-    pub(crate) fn wait_for_room(&self, numbers: impl IntoIterator<Item = u16>) -> Result<(), Error> {
-        let mut waited = self.journal.wait_room()?;
-        let mut last = None;
-        for number in numbers {
-            // Most links of a page are of one partition.
-            if last.replace(number) != Some(number) {
-                waited |= self.make_room(number)?;
-            }
-        }
-        self.background.offer_waits.fetch_add(u64::from(waited), Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Waits until a partition's memory has room. True if it had to wait. Without a merge thread the merge is done here.
-    pub(crate) fn make_room(&self, number: u16) -> Result<bool, Error> {
-        let partition = &self.partitions[usize::from(number)];
-        let mut state = partition.state.lock();
-        let mut waited = false;
-        while self.is_full(&state) {
-            waited = true;
-            if !self.background.has_thread.load(Ordering::Acquire) {
-                drop(state);
-                merge::merge(self, partition, After::Reopen)?;
-                return Ok(true);
-            }
-            // A page completed during the last merge may have filled it: then nobody has asked for the next one.
-            if state.frozen.is_none() {
-                self.request_merge(number);
-            }
-            self.health()?;
-            partition.room.wait_for(&mut state, Duration::from_secs(1));
-        }
-        Ok(waited)
-    }
-
-    /// Whether a partition has so much in memory that offers wait.
-    pub(crate) fn is_any_full(&self) -> bool {
-        self.partitions.iter().any(|partition| self.is_full(&partition.state.lock()))
-    }
-
-    /// Whether a partition has a merge running and one due, or waits for its turn with twice its share.
-    fn is_full(&self, state: &State) -> bool {
-        let bytes = state.unmerged_bytes();
-        bytes > 2 * self.generation_bytes || (state.frozen.is_some() && bytes > self.generation_bytes)
-    }
-
     /// That journal, stores and background work are well. What was not well once never is again: a sync that came too late
     /// may have been taken for lost. Asked before work is handed out or taken in.
     pub(crate) fn health(&self) -> Result<(), Error> {
@@ -157,18 +114,21 @@ impl Shared {
         for (number, state) in &locked.0 {
             self.partitions[usize::from(*number)].publish(state);
             if rebuild::reason(state, &self.filtering).is_some() {
-                self.announce_rebuild();
+                self.announce(&self.background.rebuild_due);
             }
-            if state.frozen.is_none() && (state.unmerged_bytes() > self.generation_bytes || state.active.is_full()) {
+            if state.frozen.is_none() && (state.unmerged_bytes() > self.room.generation || state.active.is_full()) {
                 self.request_merge(*number);
             }
+        }
+        if self.recent_bytes() > self.room.merged_at {
+            self.announce(&self.background.merge_due);
         }
         Ok(sequence)
     }
 
-    /// Wakes the background thread for a rebuild.
-    fn announce_rebuild(&self) {
-        if !self.background.rebuild_due.swap(true, Ordering::AcqRel) {
+    /// Wakes the background thread for work that it finds by looking.
+    pub(crate) fn announce(&self, due: &AtomicBool) {
+        if !due.swap(true, Ordering::AcqRel) {
             // Under the lock: the thread is either before its look at the flag, or waiting and woken.
             let _requests = self.background.requests.lock();
             self.background.requested.notify_one();
@@ -221,6 +181,11 @@ impl Shared {
             let partition = &self.partitions[usize::from(number)];
             merge::merge(self, partition, After::Reopen)?;
             self.background.merges.fetch_add(1, Ordering::Relaxed);
+            {
+                // Under the lock: who waits has either not looked yet, or is woken.
+                let _requests = self.background.requests.lock();
+                self.background.merged.notify_all();
+            }
             (self.wake)();
         }
         Ok(())
@@ -233,7 +198,9 @@ impl Shared {
 
     /// Whether somebody waits for a merge, or soon will.
     pub(crate) fn is_merge_due(&self) -> bool {
-        !self.background.requests.lock().is_empty() || self.journal.bytes() > self.journal_max_bytes
+        !self.background.requests.lock().is_empty()
+            || self.recent_bytes() > self.room.merged_at
+            || self.journal.bytes() > self.journal_max_bytes
     }
 
     fn next_rebuild(&self) -> Option<(&Partition, Reason)> {
@@ -250,18 +217,22 @@ impl Shared {
         Ok(())
     }
 
-    /// The partition to merge next: one that asked, or, when the journal is too large, the one that keeps its oldest
-    /// segment. Waits a second for one.
+    /// The partition to merge next: one that asked; the fullest, when memory is; the one that keeps the journal's oldest
+    /// segment, when the journal is too large. Waits a second for one.
     fn next_merge(&self) -> Option<u16> {
-        let mut requests = self.background.requests.lock();
-        let rebuild_due = self.background.rebuild_due.swap(false, Ordering::AcqRel);
-        if requests.is_empty() && !rebuild_due && !self.background.closing.load(Ordering::Acquire) {
-            self.background.requested.wait_for(&mut requests, Duration::from_secs(1));
+        let Background { requests, requested, rebuild_due, merge_due, closing, .. } = &self.background;
+        let mut requests = requests.lock();
+        let [rebuild_due, merge_due] = [rebuild_due, merge_due].map(|due| due.swap(false, Ordering::AcqRel));
+        if requests.is_empty() && !rebuild_due && !merge_due && !closing.load(Ordering::Acquire) {
+            requested.wait_for(&mut requests, Duration::from_secs(1));
         }
         if let Some(number) = requests.first() {
             return Some(*number);
         }
         drop(requests);
+        if self.recent_bytes() > self.room.merged_at {
+            return self.fullest().map(|partition| partition.number);
+        }
         let oldest_end = self.journal.oldest_segment_end()?;
         if self.journal.bytes() <= self.journal_max_bytes {
             return None;
@@ -273,7 +244,7 @@ impl Shared {
     /// Asks for every filter to be made anew.
     pub(crate) fn request_rebuild(&self) {
         self.partitions.iter().for_each(|p| p.state.lock().rebuild_asked = true);
-        self.announce_rebuild();
+        self.announce(&self.background.rebuild_due);
     }
 
     pub(crate) fn fail(&self, why: String) {

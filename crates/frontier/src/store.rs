@@ -35,7 +35,7 @@ use crate::wire::WireError;
 use blocks::BlockFiles;
 pub(crate) use blocks::{BlockChanges, Files, RawBlock};
 #[cfg(test)]
-use database::{Batch, Db, open_once};
+use database::{Batch, Db, leaves_read, open_once};
 pub(crate) use layout::{
     Block, BlockId, BlockItem, Change, Covered, StoredHost, StoredRecord, encode_items, put_host, put_record,
     put_robots, remove_record, set_due,
@@ -47,6 +47,9 @@ pub(crate) use revisits::set_due_page;
 const FANOUT: usize = 1024;
 /// Changes per batch; a batch holds the locks of its leaves.
 const BATCH: usize = 512;
+/// Leaves read, some 200 KiB each in memory, after which a write opens the store again before it goes on: what a merge may
+/// take does not grow with the store.
+const OPEN_LEAVES: u64 = if cfg!(test) { 4 } else { 384 };
 /// How long a lock of sled's is waited for. It outlives its holder for a moment where this process is just starting
 /// another one, which has copies of all descriptors until it runs its own program.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
@@ -232,23 +235,30 @@ impl Store {
     pub(crate) fn write(&self, mut changes: Vec<Change>) -> Result<(), Error> {
         changes.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         let mut changes = changes.into_iter().peekable();
-        self.lend(|db| {
-            while changes.peek().is_some() {
-                let mut batch = Batch::default();
-                for change in changes.by_ref().take(BATCH) {
-                    match change.value {
-                        Some(value) => batch.insert(change.key, value),
-                        None => batch.remove(change.key),
+        loop {
+            self.lend(|db| {
+                let before = leaves_read(db);
+                while changes.peek().is_some() && leaves_read(db) - before < OPEN_LEAVES {
+                    let mut batch = Batch::default();
+                    for change in changes.by_ref().take(BATCH) {
+                        match change.value {
+                            Some(value) => batch.insert(change.key, value),
+                            None => batch.remove(change.key),
+                        }
                     }
+                    db.apply_batch(batch).at(&self.dir)?;
+                    step(Step::BatchApplied);
                 }
-                db.apply_batch(batch).at(&self.dir)?;
-                step(Step::BatchApplied);
+                step(Step::StoreWritten);
+                self.flush(db)?;
+                step(Step::StoreFlushed);
+                Ok(())
+            })?;
+            if changes.peek().is_none() {
+                return Ok(());
             }
-            step(Step::StoreWritten);
-            self.flush(db)?;
-            step(Step::StoreFlushed);
-            Ok(())
-        })
+            self.reopen()?;
+        }
     }
 
     /// Writes what the merge covered, alone, and flushes: from here on it has happened.
@@ -260,9 +270,9 @@ impl Store {
 
     /// Closes and opens again, so that leaves that were written leave memory.
     pub(crate) fn reopen(&self) -> Result<(), Error> {
+        self.reopening.store(true, Ordering::Release);
         // What sled's `sync` would write while everybody waits is written before.
         let _ = std::process::Command::new("sync").status();
-        self.reopening.store(true, Ordering::Release);
         let _nobody_reads = self.gate.write();
         let mut handles = self.handles.lock();
         handles.clear();
@@ -272,7 +282,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether who reads now waits some tenths of a second: better to do something else first.
+    /// Whether who reads now, or soon, waits some tenths of a second: better to do something else first.
     pub(crate) fn is_reopening(&self) -> bool {
         self.reopening.load(Ordering::Acquire)
     }
@@ -301,7 +311,7 @@ impl Store {
     /// Leaves read from disk since it was opened.
     #[cfg(test)]
     fn leaves_read(&self) -> u64 {
-        self.lend(|db| Ok(db.leaves_read())).expect("it is open")
+        self.lend(|db| Ok(leaves_read(db))).expect("it is open")
     }
 
     fn flush(&self, db: &Db) -> Result<(), Error> {
@@ -365,6 +375,12 @@ fn open_db(dir: &Path, cache_bytes: usize) -> Result<Db, Error> {
             opened => return opened.at(dir),
         }
     }
+}
+
+/// Leaves read from disk since it was opened.
+#[cfg(not(test))]
+fn leaves_read(db: &Db) -> u64 {
+    db.stats().cache.cache_misses
 }
 
 #[cfg(not(test))]

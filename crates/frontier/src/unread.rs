@@ -13,12 +13,14 @@ pub(crate) struct Unread {
     classes: u8,
     /// The last one read of each class that was begun.
     last: Vec<BlockId>,
+    /// The one of which only so many URLs, the first ones, were read.
+    begun: Option<(BlockId, usize)>,
 }
 
 impl Unread {
     /// Of a host of which nothing was read.
     pub(crate) fn any() -> Self {
-        Self { classes: u8::MAX, last: Vec::new() }
+        Self { classes: u8::MAX, ..Self::default() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -39,11 +41,28 @@ impl Unread {
 
     /// This was the first after the cursors, so there is none of the classes before it.
     pub(crate) fn read(&mut self, id: BlockId) {
-        self.classes &= u8::MAX << id.priority.class();
+        self.begun = self.begun.filter(|(begun, _)| *begun != id);
+        self.none_before(id.priority);
         match self.last.iter_mut().find(|last| last.priority == id.priority) {
             Some(last) => *last = id,
             None => self.last.push(id),
         }
+    }
+
+    /// The block of which only so many URLs were read.
+    pub(crate) fn begun(&self) -> Option<(BlockId, usize)> {
+        self.begun
+    }
+
+    /// So many URLs of this block were read. One that was begun before and put off for this one is read anew: what of it
+    /// went out then does not stand in it any more.
+    pub(crate) fn begin(&mut self, id: BlockId, urls: usize) {
+        self.begun = Some((id, urls));
+        self.none_before(id.priority);
+    }
+
+    fn none_before(&mut self, class: Priority) {
+        self.classes &= u8::MAX << class.class();
     }
 
     /// There are none.
@@ -69,8 +88,10 @@ mod tests {
     fn a_better_class_comes_back_without_the_others_being_read_again() {
         let mut unread = Unread::any();
         assert_eq!(unread.cursors().len(), 8);
+        unread.begin(id(4, 10), 8);
+        assert_eq!((unread.first(), unread.begun()), (Some(Priority::new(4)), Some((id(4, 10), 8))));
         unread.read(id(4, 10));
-        assert_eq!(unread.first(), Some(Priority::new(4)));
+        assert_eq!((unread.first(), unread.begun()), (Some(Priority::new(4)), None));
         unread.read(id(6, 5));
         assert_eq!(unread.cursors(), [id(6, 5), id(7, 0)]);
         unread.add(Priority::new(4));

@@ -357,6 +357,8 @@ impl World<'_> {
                 return Ok(());
             } else {
                 self.now += DELAY_MS;
+                // A store that is being opened again takes real time.
+                std::thread::sleep(Duration::from_micros(200));
             }
         }
         let lost: Vec<_> = self.known.difference(&self.finished).collect();

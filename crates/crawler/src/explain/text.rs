@@ -100,7 +100,7 @@ fn write_record(out: &mut Page, record: &RecordView, asked: &str) -> fmt::Result
     let found_on = match (&record.found_on, record.found_on_kept.as_str()) {
         (Some(page), _) => page.as_str(),
         (None, "none") => "no page: a seed, or imported or released",
-        (None, _) => "not kept once it has left the queue",
+        (None, _) => "not kept once it has left the queue; crawl.log tells",
     };
     out.line("found on", found_on)?;
     let unfinished = match record.unfinished_leases {

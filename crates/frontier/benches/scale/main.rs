@@ -8,7 +8,8 @@
 //! 1. *New*: nothing but new URLs, to the number asked for; a line each quarter with rate, memory and disk.
 //! 2. *Repeats*: of popular URLs (hot cache), of one host's pages after the other (exact set, near keys), of any (exact
 //!    set, random keys).
-//! 3. *Mixed*: 93 % repeats, nine in ten of them popular, as measured on documentation sites; the rest new.
+//! 3. *Mixed*: 93 % repeats, nine in ten of them popular, as measured on documentation sites; the rest new. The others of
+//!    the repeats are of one host's pages after the other, or each page is of any host.
 //! 4. *Crawl*: lease and complete while merges run, and how long each took; closing; the same after opening again.
 //!
 //! *Hosts* is about the schedule alone (`hosts`).

@@ -53,6 +53,8 @@ impl Frontier {
         let mut books = tally_books(&completion.tally);
         books.hosts_slowed += i64::from(slowed.is_some());
         books.add(&offering::page_books(completion.found));
+        let (new, known) = offering::outcome(&offers);
+        books.add(&known);
         books.not_modified = i64::from(completion.visit.not_modified);
         let forgotten = state.queues.is_forgotten(lease.fingerprint);
         let event = if forgotten {
@@ -63,7 +65,7 @@ impl Frontier {
             Event::Completed { change: change_of(&item), host, books }
         };
         let mut parts = vec![(home, event)];
-        parts.extend(found_parts(&locked, &offers, Some(&lease.url), now));
+        parts.extend(found_parts(new, Some(&lease.url), now));
         let state = locked.state(home);
         state.queues.ended(lease.host, lease.fingerprint);
         match &completion.host {

@@ -53,6 +53,8 @@ fn a_read_of_a_file_that_a_merge_has_deleted_is_made_again() {
         name: "com,a".into(),
         state: false,
         after: vec![BlockId::before(Priority::FIRST)],
+        begun: None,
+        at_once: usize::MAX,
         upto: 1,
         epoch: state.epoch,
     };

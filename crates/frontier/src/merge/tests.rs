@@ -245,6 +245,34 @@ fn the_space_of_finished_urls_comes_back() {
     assert_eq!((bytes(&frontier), block_files(dir.path())), (0, 0));
 }
 
+#[test]
+fn a_block_read_in_parts_brings_each_url_once_and_its_space_back() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut now = 1000;
+    let frontier = open(dir.path(), now);
+    let partition = &frontier.shared.partitions[0];
+    let merge = || merge(&frontier.shared, partition, After::Reopen).expect("merges");
+    partition.state.lock().queues.hold_heads(0);
+    frontier.offer(&found(0..200), None, now).expect("offers");
+    merge();
+    let mut finished = Vec::new();
+    for share in [5, 1, 50, 3, 100] {
+        // Some are given back on the way, and a merge comes between two parts.
+        finished.extend(crawl(&frontier, &mut now, share, true));
+        now += 10;
+        frontier.commit().expect("commits");
+        let Next::Lease(lease) = frontier.lease(now).expect("answers") else { panic!("a host is due") };
+        assert!(partition.state.lock().queues.held.len() < 20, "a whole block is in memory");
+        frontier.give_back(lease, None, Tally::default()).expect("gives back");
+        merge();
+    }
+    finished.extend(crawl(&frontier, &mut now, 1000, false));
+    let distinct: BTreeSet<&String> = finished.iter().collect();
+    assert_eq!((finished.len(), distinct.len()), (200, 200));
+    merge();
+    assert_eq!((partition.store.block_bytes(), block_files(dir.path())), (0, 0));
+}
+
 /// Else, after a restart, nothing would lead back to it.
 #[test]
 fn a_block_whose_last_url_was_given_back_is_kept() {

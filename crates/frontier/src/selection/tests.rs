@@ -194,7 +194,7 @@ fn a_stopped_directory_forgets_more_than_memory_holds() {
     frontier.close().expect("closes");
 
     let mut frontier = Frontier::open_existing(dir.path(), None, 2000).expect("opens");
-    std::sync::Arc::get_mut(&mut frontier.shared).expect("nobody else has it").generation_bytes = 50_000;
+    std::sync::Arc::get_mut(&mut frontier.shared).expect("nobody else has it").room.generation = 50_000;
     let forgotten = frontier.forget_selected(&Selection::everything(), &|| true).expect("forgets");
     assert_eq!(forgotten.forgotten, 5000);
     assert!(frontier.shared.partitions[0].state.lock().active.bytes() < 300_000, "it has merged on the way");

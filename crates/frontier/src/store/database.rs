@@ -38,6 +38,14 @@ pub(super) fn open_once(dir: &Path, config: &sled::Config) -> io::Result<Db> {
     config.open().map(|db| Db::Sled(Box::new(db)))
 }
 
+/// Leaves read from disk since it was opened.
+pub(super) fn leaves_read(db: &Db) -> u64 {
+    match db {
+        Db::Sled(db) => db.stats().cache.cache_misses,
+        Db::Simulated(_) => 0,
+    }
+}
+
 impl Db {
     pub(super) fn get(&self, key: impl AsRef<[u8]>) -> io::Result<Option<sled::InlineArray>> {
         match self {
@@ -75,13 +83,6 @@ impl Db {
         match self {
             Self::Sled(db) => db.flush().map(|_| ()),
             Self::Simulated(map) => map.flush(),
-        }
-    }
-
-    pub(super) fn leaves_read(&self) -> u64 {
-        match self {
-            Self::Sled(db) => db.stats().cache.cache_misses,
-            Self::Simulated(_) => 0,
         }
     }
 

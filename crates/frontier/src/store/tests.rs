@@ -152,3 +152,21 @@ fn an_empty_range_does_not_read_the_store_to_its_end() {
     let read = store.leaves_read() - before;
     assert!(read <= 2, "{read} leaves for two empty ranges");
 }
+
+#[test]
+fn a_write_keeps_no_more_leaves_in_memory_however_many_it_touches() {
+    const LEAVES: usize = 16;
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = open(dir.path());
+    let change = |n: usize, value| Change { key: format!("scom,e)/{n:06}").into_bytes(), value: Some(vec![value]) };
+    store.write((0..LEAVES * FANOUT).map(|n| change(n, 0)).collect()).expect("writes");
+    store.reopen().expect("reopens");
+    // A change in each leaf, in no more of a batch than one leaf has.
+    store.write((0..LEAVES * FANOUT).step_by(2).map(|n| change(n, 1)).collect()).expect("writes");
+    let read = store.leaves_read();
+    assert!(read <= OPEN_LEAVES + 1, "{read} leaves are open");
+    for n in 0..LEAVES * FANOUT {
+        let value = store.get(format!("scom,e)/{n:06}").as_bytes()).expect("reads").expect("is there");
+        assert_eq!(*value, [u8::from(n % 2 == 0)], "{n}");
+    }
+}
