@@ -33,6 +33,7 @@
 //! | which URL of a host is next? | `leasing.rs` (`next_step`), `tail.rs`, `unread.rs` |
 //! | who decides to retry? | `completion.rs` (`end_of`) |
 //! | when may a host be asked? | `completion.rs` (`after`), `queue.rs`; without a lease: `booking.rs` |
+//! | who waits when memory is full? | `room.rs` |
 //! | what does a crash leave? | `merge.rs`; its steps: `steps.rs` |
 //! | when has the disk failed? | `watch.rs`; which file system is it? `disk.rs` |
 //! | how does a lease end? | `frontier/ending.rs` |
