@@ -447,7 +447,7 @@ pub struct Store {
 
 impl Default for Store {
     fn default() -> Self {
-        Store { cache_bytes: 64 << 20, min_free_disk_bytes: 1 << 30 }
+        Store { cache_bytes: 32 << 20, min_free_disk_bytes: 1 << 30 }
     }
 }
 
