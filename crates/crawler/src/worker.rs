@@ -171,6 +171,11 @@ async fn visit<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: Url) -> Res
     let robots = match rules::of_host(trip, &url).await {
         Rules::Known(robots) => robots,
         Rules::Later(report) => return Err(report),
+        Rules::NoAnswer { report, code: status } => {
+            let outcome = Outcome::Failed { code: code(status), transient: true };
+            let failed = Visit::not_made(outcome, status, "robots_unreachable");
+            return Ok(Visit { host: Some(report), ..failed });
+        }
     };
     if !robots.allows(&url) {
         let host = trip.asked().then(|| trip.report(Health::Answered));

@@ -1,8 +1,8 @@
 //! What robots.txt allows on a host: from memory (also that of an earlier run), or asked for under the lease at hand (RFC 9309).
 //!
 //! Not the parsing ([`robots`](crate::robots)) and not the memory ([`robots_cache`](crate::robots_cache)). Invariant: a
-//! page is fetched only after the rules of its origin were asked for and an answer came; a host that does not answer
-//! keeps its URLs in the queue.
+//! page is fetched only after the rules of its origin were asked for and an answer came; of a host
+//! that cannot be reached a page fails after its attempts, while one that answers with errors keeps its URLs in the queue.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use url::{Position, Url};
 use super::remembered;
 use super::trip::Trip;
 use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
+use crate::fetch_code;
 use crate::politeness;
 use crate::robots::{self, Availability, Robots};
 use crate::robots_cache::{Answer, TTL};
@@ -29,6 +30,13 @@ pub(super) enum Rules {
     Known(Arc<Robots>),
     /// The page has to wait: its host was just asked, with this report, or cannot be asked.
     Later(Option<HostReport>),
+    /// The host gave no answer at all: an attempt of the page, like one at the page itself. (An error of the server's is
+    /// none: RFC 9309 then has the site left alone, however long.)
+    NoAnswer {
+        report: HostReport,
+        /// Negative code of the failure.
+        code: i32,
+    },
 }
 
 /// The rules for a page.
@@ -57,13 +65,27 @@ pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url) -> Rule
     }
     let report = health.filter(|_| trip.asked()).map(|health| trip.report(health));
     match rules {
-        None => Rules::Later(report),
+        None => match report.and_then(|report| Some((report, no_answer(&report)?))) {
+            Some((report, code)) => Rules::NoAnswer { report, code },
+            None => Rules::Later(report),
+        },
         // Just asked: the page waits like any next request of this host. Without a delay it need not, unless the crawl is
         // being stopped.
         Some(_) if report.is_some_and(|report| has_to_rest(&report)) || (report.is_some() && crawl.is_stopping()) => {
             Rules::Later(report)
         }
         Some(rules) => Rules::Known(rules),
+    }
+}
+
+/// The code of a failure to get any answer.
+fn no_answer(report: &HostReport) -> Option<i32> {
+    match report.health {
+        Health::Failing(BlockReason::DnsFailed) => Some(fetch_code::DNS_FAILED),
+        Health::Failing(BlockReason::ConnectFailed) => Some(fetch_code::CONNECT_FAILED),
+        Health::Failing(BlockReason::ConnectionLost) => Some(fetch_code::CONNECTION_LOST),
+        Health::Failing(BlockReason::Timeout) => Some(fetch_code::TIMEOUT),
+        _ => None,
     }
 }
 
@@ -261,7 +283,7 @@ fn allow_all<F: Fetch>(trip: &Trip<'_, F>, ttl_ms: u64) -> Answer {
 
 /// Holds for those who wait for it now; the next lease of the host, after its rest, asks again.
 fn unreachable<F: Fetch>(trip: &Trip<'_, F>, url: &Url, reason: &str) -> Answer {
-    info!(%url, reason, "robots.txt cannot be had: the host rests and its URLs stay queued");
+    info!(%url, reason, "robots.txt cannot be had: the host rests");
     Answer { rules: None, expires: trip.crawl.clock.now() + 1 }
 }
 

@@ -299,16 +299,29 @@ async fn hosts_at_one_address_count_as_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unreachable_host_keeps_its_urls() {
+async fn a_host_that_cannot_be_reached_fails_its_pages_with_the_reason() {
+    for (error, code) in [(FetchError::Dns, -1), (FetchError::Connect, -2), (FetchError::Lost, -3)] {
+        let mut script = Scripted::new();
+        script.failure(ROBOTS, error);
+        let mut bench = Bench::new(script, &[HOME], |_| ());
+        let began = bench.crawl.clock.now();
+        let line = |notes: &str| format!("{code} http://a.test/ robots_unreachable{notes}");
+        assert_eq!(bench.run(9).await, [line(",requeued"), line(",retry_1,requeued"), line(",retry_2")], "{error}");
+        let rest_ms = bench.crawl.clock.now() - began;
+        assert!(rest_ms >= 30_000 + 60_000, "asked three times, with a back-off that doubles, in {rest_ms} ms");
+        let books = bench.statistics().books;
+        assert_eq!((books.queued, books.failed, books.fetches), (0, 1, 3), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_whose_robots_fail_at_the_server_keeps_its_urls() {
     let mut script = Scripted::new();
-    script.failure(ROBOTS, FetchError::Connect);
+    script.answer(ROBOTS, status(500), vec![]);
     let mut bench = Bench::new(script, &[HOME], |_| ());
-    let began = bench.crawl.clock.now();
-    assert_eq!(bench.run(3).await, [""; 0]);
-    let rest_ms = bench.crawl.clock.now() - began;
-    assert!(rest_ms >= 30_000 + 60_000, "asked three times, with a back-off that doubles, in {rest_ms} ms");
+    assert_eq!(bench.run(5).await, [""; 0]);
     let books = bench.statistics().books;
-    assert_eq!((books.queued, books.failed, books.fetches), (1, 0, 3));
+    assert_eq!((books.queued, books.failed, books.fetches), (1, 0, 5));
 }
 
 #[tokio::test(start_paused = true)]

@@ -21,8 +21,8 @@ pub const VERSION: u32 = 2;
 
 /// What the first line calls the format.
 const FORMAT: &str = "crawld frontier";
-/// Longest delay of a host, in milliseconds (49 days): sums of times stay far from the end of their type.
-const MAX_DELAY_MS: u64 = u32::MAX as u64;
+/// Longest delay of a host, in milliseconds: a day, as in the config.
+const MAX_DELAY_MS: u64 = 86_400_000;
 
 /// The first line, as it is written.
 #[derive(Debug, Serialize)]
