@@ -16,7 +16,7 @@ const KILLS: usize = 24;
 const DELAY: Duration = Duration::from_millis(40);
 const COMMIT_INTERVAL: Duration = Duration::from_millis(20);
 /// What a sync may take on a disk that others use as well.
-const SYNC_SLACK: Duration = Duration::from_millis(300);
+const SYNC_SLACK: Duration = Duration::from_millis(100);
 
 /// One kill on the site's clock: when that run began, and when it was over.
 struct Kill {
