@@ -15,7 +15,6 @@
 //! | -10 | the answer is not HTTP, or is framed wrongly (*ours*) | no |
 //! | -11 | the header section is too large (*ours*) | no |
 //! | -12 | the body does not decode as its `Content-Encoding` says (*ours*) | no |
-//! | -61 | robots.txt could not be had, so the page was not asked for | later |
 //! | -4003 | too many redirects in a row (*ours*, beside Heritrix's -4001 and -4002, too many hops) | no |
 //! | -5000 | out of scope | no |
 //! | -5001 | refused by a setting: the address is not a public one | no |
@@ -34,7 +33,6 @@ pub fn words(status: i32) -> Option<&'static str> {
         MALFORMED_RESPONSE => "the answer is not HTTP, or is framed wrongly",
         HEADERS_TOO_LARGE => "the header section is too large",
         BAD_ENCODING => "the body does not decode as it says",
-        ROBOTS_UNREACHABLE => "robots.txt could not be had",
         REDIRECT_LIMIT => "too many redirects in a row",
         OUT_OF_SCOPE => "out of scope",
         BLOCKED => "the address is not a public one",
@@ -92,8 +90,6 @@ pub const MALFORMED_RESPONSE: i32 = -10;
 pub const HEADERS_TOO_LARGE: i32 = -11;
 /// The body does not decode as its `Content-Encoding` says. Ours.
 pub const BAD_ENCODING: i32 = -12;
-/// robots.txt could not be had.
-pub const ROBOTS_UNREACHABLE: i32 = -61;
 /// Too many redirects in a row. Ours.
 pub const REDIRECT_LIMIT: i32 = -4003;
 /// Out of scope.

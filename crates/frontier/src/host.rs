@@ -191,7 +191,7 @@ pub(crate) struct Politeness {
     pub(crate) retry_delay_ms: u64,
     /// Longest back-off and longest Retry-After that is honoured, in milliseconds.
     pub(crate) max_retry_delay_ms: u64,
-    /// Hosts of one partition that stay in memory though they have nothing to do now. About 400 bytes each.
+    /// Hosts of one partition that stay in memory though they have nothing to do now.
     pub(crate) hosts_in_memory: usize,
     /// URLs at the heads of one partition's hosts beyond which few are taken of each queue block.
     pub(crate) heads_in_memory: usize,

@@ -1,5 +1,7 @@
 //! Budgets of hosts and domains: what is held back, what is granted, and that nothing is lost on the way.
 
+mod histories;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +11,6 @@ use frontier::{
     Next, Options, Outcome, Tally, registrable_domain,
 };
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 const BUDGET: Budget =
     Budget { urls_per_host: 3, urls_per_domain: 5, pages_per_host: 0, pages_per_domain: 0, park: true };
@@ -263,19 +264,8 @@ fn check(ops: &[Op]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn seed() -> u64 {
-    let seed = std::env::var("MODEL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    eprintln!("MODEL_SEED={seed}");
-    seed
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 12,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(seed()),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(histories::config(12))]
 
     #[test]
     fn budgets_hold_through_merges_crashes_and_releases(ops in ops()) {

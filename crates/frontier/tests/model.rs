@@ -3,6 +3,8 @@
 //! The model is a map from key to state. After each history everything is crawled to the end; then every URL that was ever
 //! offered was recorded once, and finished once.
 
+mod histories;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +14,6 @@ use frontier::{
     Lease, Millis, Next, Options, Outcome, Priority, Recrawl, Tally, Visit,
 };
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 const DELAY_MS: u64 = 100;
 const MAX_ATTEMPTS: u8 = 3;
@@ -417,20 +418,8 @@ fn check(ops: &[Op], connections: u32, kind: FilterKind, recrawl: bool) -> Resul
     world.come_due()
 }
 
-fn seed() -> u64 {
-    let seed = std::env::var("MODEL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    eprintln!("MODEL_SEED={seed}");
-    seed
-}
-
 proptest! {
-    // The same histories each time, so that a change is judged by itself; `MODEL_SEED` gives others.
-    #![proptest_config(ProptestConfig {
-        cases: 32,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(seed()),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(histories::config(32))]
 
     #[test]
     fn no_url_is_lost_doubled_or_hurried(

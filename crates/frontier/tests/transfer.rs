@@ -1,5 +1,7 @@
 //! A whole frontier out and in again: the file is the same, whatever history made it; and what a bad file comes to.
 
+mod histories;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +12,6 @@ use frontier::{
     HostReport, Lease, Millis, Next, Options, Outcome, Recrawl, RuleOptions, Rules, Tally, Visit,
 };
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 const NOW: Millis = 1_800_000_000_000;
 const DELAY_MS: u64 = 100;
@@ -158,19 +159,8 @@ fn live(dir: &Path, ops: &[Op]) -> (Frontier, Vec<Lease>) {
     (frontier, leases)
 }
 
-fn seed() -> u64 {
-    let seed = std::env::var("MODEL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    eprintln!("MODEL_SEED={seed}");
-    seed
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 12,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(seed()),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(histories::config(12))]
 
     #[test]
     fn whatever_its_history_a_frontier_comes_back_as_it_was(ops in ops(), partitions in 1u16..5, kind in 0usize..3) {
