@@ -69,27 +69,30 @@
 //! `cargo bench -p bench --bench growth` grows ours from 62,500 keys to 10 and to 100 million, and measures them beside
 //! sbbf-rs-safe and fastbloom (which are told the size), growable-bloom-filter and cuckoofilter: ratios of one run, taken in
 //! turn, in processor time of the thread, with a verdict against the bars. `-- quick` leaves the last two out. On 1 December
-//! 2026, on 2 cores of an AMD EPYC (Zen 4, 2 × 1 MiB L2, 32 MiB L3, 24 GiB) under KVM, otherwise idle; mimalloc; nanoseconds
+//! 2026, on 2 cores of an Intel Xeon (2 MiB L2 each, 300 MiB L3 shared with others, 24 GiB) under KVM; mimalloc; nanoseconds
 //! a key at 10 million / 100 million, in brackets over sbbf-rs-safe:
 //!
-//! | 1 % asked | miss | miss in batches of 64 | hit | bits a key |
-//! |---|---|---|---|---|
-//! | one layer, as after a rebuild | 15 / 17 (1.23 / 1.11) | 4.9 / 8.0 | 15 / 17 (1.22 / 1.11) | 12.4 |
-//! | the same as [`AnyScalable`] | 17 / 19 (1.33 / 1.25) | 4.9 / 7.9 | 16 / 19 (1.35 / 1.25) | 12.4 |
-//! | a third layer just opened | 34 / 38 (2.76 / 2.43) | 11 / 16 | 33 / 42 (2.78 / 2.72) | 32.8 |
-//! | three full layers | 31 / 41 (2.47 / 2.67) | 7.3 / 20 | 34 / 48 (2.98 / 3.14) | 14.1 |
-//! | a fourth one just opened | 42 / 48 (3.35 / 3.11) | 13 / 21 | 43 / 53 (3.56 / 3.48) | 32.7 |
-//! | never rebuilt: 8 / 11 layers | 71 / 105 (5.6 / 6.9) | 19 / 42 | 71 / 107 (5.8 / 6.9) | 34 / 36 |
-//! | sbbf-rs-safe 0.3, of fixed size, 1.26 % | 12 / 15 | – | 12 / 15 | 10.0 |
-//! | fastbloom 0.17, of fixed size | 28 / 49 | – | 52 / 78 | 9.6 |
+//! | 1 % asked | miss | miss in a batch | … in batches of 64 | hit | bits a key |
+//! |---|---|---|---|---|---|
+//! | one layer, as after a rebuild | 20 / 15 (1.11 / 1.13) | 6.5 / 7.0 | 8.2 / 11 | 13 / 15 (1.13 / 1.07) | 12.4 |
+//! | the same as [`AnyScalable`] | 22 / 15 (1.19 / 1.17) | 6.8 / 6.9 | 8.1 / 11 | 15 / 16 (1.30 / 1.19) | 12.4 |
+//! | a third layer just opened | 52 / 34 (2.92 / 2.57) | 19 / 18 | 23 / 25 | 35 / 29 (2.92 / 2.17) | 32.8 |
+//! | three full layers | 33 / 36 (1.84 / 2.65) | 17 / 19 | 20 / 26 | 33 / 38 (2.86 / 2.85) | 14.1 |
+//! | a fourth one just opened | 55 / 43 (2.96 / 3.11) | 24 / 24 | 29 / 34 | 40 / 40 (3.30 / 2.92) | 32.7 |
+//! | never rebuilt: 8 / 11 layers | 94 / 94 (5.1 / 6.9) | 47 / 65 | 50 / 73 | 79 / 87 (6.2 / 6.5) | 34 / 36 |
+//! | sbbf-rs-safe 0.3, of fixed size, 1.27 % | 19 / 14 | – | – | 12 / 13 | 10.0 |
+//! | fastbloom 0.17, of fixed size | 42 / 52 | – | – | 40 / 76 | 9.6 |
+//! | growable-bloom-filter 2.1, 3.3 / 3.9 % | 549 / 692 | – | – | 549 / 805 | – |
+//! | cuckoofilter 0.5, of fixed size, 1.9 / 2.3 % | 164 / 102 | – | – | 166 / 108 | 13.4 / 10.7 |
 //!
-//! (At 10 million keys the L3 cache holds the filters; other runs differed by a fifth there.) An insert costs 12 / 22 ns,
-//! growth included (0.85 / 1.28), in batches 5.7 / 16, and 16 / 25 with the rebuilds. In an earlier run:
-//! growable-bloom-filter 440 / 840 ns a miss, 430 / 1,030 a hit, 3.3 / 3.9 % of maybes, 434 an insert; cuckoofilter, of
-//! fixed size, 181 / 223 and 186 / 235 ns, 1.9 / 2.3 %, 183 an insert.
+//! (Runs differ: others use the L3 cache, too, and the first half of this one was slower than the second.) A batch keeps 64
+//! lines on their way. Where one of 64 is waited for before the next one is begun, its last line is waited for in full, 150
+//! ns here: the machine then needs 10 ns a key at the least, for it brings in no more than a line every 8 to 9 ns; and
+//! single tests that do not wait for each other overlap by themselves (one after the other each takes those 150 ns). An insert
+//! costs 15 / 15 ns, growth included (1.04 / 1.02), in batches 6.9 / 9.7, and 16 / 17 with the rebuilds.
 //!
-//! Memory on huge pages: mimalloc asks for them by itself, so all of the above have them. The same at 10 million keys
-//! without (`BENCH_HUGE_PAGES=never`, a run of its own): one layer 17 ns a miss and 6.7 in batches, four layers 46 and 17,
+//! Memory on huge pages: mimalloc asks for them by itself, so all of the above have them. On an AMD EPYC, at 10 million keys
+//! without (`BENCH_HUGE_PAGES=never`): one layer 17 ns a miss and 6.7 in batches, four layers 46 and 17,
 //! sbbf-rs-safe 16, an insert 20 ns, in batches 9.2: a twentieth to a third more.
 //!
 //! `cargo bench -p bench --bench rates` measures the rate over 10 million absent keys at every size from a thousand to a

@@ -20,8 +20,9 @@ use level::Widest;
 pub(crate) use memory::{reserved, zeroed};
 pub(crate) use table::Table;
 
-/// How many keys of a batch have their lines asked for before the first of them is tested. As many as a page has links,
-/// about; with half as many a key was measured to take half as long again.
+/// How many keys of a batch have their lines on the way at a time: those of the first so many are asked for at once, and
+/// with each test that of one more. With half as many a key was measured to take half as long again; and where each group
+/// of so many was waited for to its end before the next one was begun, half as long again, too.
 const TOGETHER: usize = 64;
 
 /// Asks the processor to load the line soon, into the second cache: what waits for the first cache fills its few places for
@@ -122,22 +123,27 @@ macro_rules! probes {
             fingerprints: &[u128],
             found: &mut [bool],
         ) {
-            for (fingerprints, found) in fingerprints.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
-                for &fingerprint in fingerprints {
-                    last.fetch(fingerprint);
-                    tables.clone().for_each(|table| table.fetch(fingerprint));
-                }
-                for (&fingerprint, found) in fingerprints.iter().zip(found) {
-                    *found = contains_in_any(last, fingerprint, tables.clone());
-                }
+            let fetch = |fingerprint: &u128| {
+                last.fetch(*fingerprint);
+                tables.clone().for_each(|table| table.fetch(*fingerprint));
+            };
+            let (first, later) = fingerprints.split_at(fingerprints.len().min(TOGETHER));
+            first.iter().for_each(fetch);
+            let mut later = later.iter();
+            for (&fingerprint, found) in fingerprints.iter().zip(found) {
+                later.next().into_iter().for_each(fetch);
+                *found = contains_in_any(last, fingerprint, tables.clone());
             }
         }
 
         $(#[$feature])*
         pub(super) fn insert_batch(table: &mut Table, fingerprints: &[u128]) {
-            for fingerprints in fingerprints.chunks(TOGETHER) {
-                fingerprints.iter().for_each(|&fingerprint| table.fetch(fingerprint));
-                fingerprints.iter().for_each(|&fingerprint| insert(table, fingerprint));
+            let (first, later) = fingerprints.split_at(fingerprints.len().min(TOGETHER));
+            first.iter().for_each(|&fingerprint| table.fetch(fingerprint));
+            let mut later = later.iter();
+            for &fingerprint in fingerprints {
+                later.next().into_iter().for_each(|&later| table.fetch(later));
+                insert(table, fingerprint);
             }
         }
     };

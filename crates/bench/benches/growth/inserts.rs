@@ -8,7 +8,7 @@ use bench::policy::{self, by_chunks};
 use bloom::{BlockedBloomFilter, Scalable, ScalableBloomFilter};
 
 use crate::probes::{median, ratio};
-use crate::subject::{self, BATCH, FASTBLOOM, SBBF};
+use crate::subject::{self, FASTBLOOM, PAGE, SBBF};
 
 const ROUNDS: usize = 3;
 
@@ -44,7 +44,7 @@ fn one_round(count: u64, slow_too: bool) -> Vec<(&'static str, Duration)> {
     let mut grown = ScalableBloomFilter::new(SETTINGS).expect("possible settings");
     rows.push((ONE_BY_ONE, policy::insert(&mut grown, count, Scalable::insert)));
     let mut grown = ScalableBloomFilter::new(SETTINGS).expect("possible settings");
-    let batches = |keys: &[u128]| keys.chunks(BATCH).for_each(|keys| grown.insert_batch(keys));
+    let batches = |keys: &[u128]| keys.chunks(PAGE).for_each(|keys| grown.insert_batch(keys));
     rows.push(("growing, in batches of 64", by_chunks(0..count, batches)));
     let (_, took) = policy::grown::<BlockedBloomFilter>(count);
     rows.push(("the policy's inserts alone", took.inserts));

@@ -6,12 +6,12 @@ use std::hash::DefaultHasher;
 use std::hint::black_box;
 use std::rc::Rc;
 
-use bench::policy::{self, by_chunks};
+use bench::policy::{self, CHUNK, by_chunks};
 use bench::{RATE, SETTINGS};
 use bloom::{AnyScalable, Scalable, ScalableBloomFilter};
 
-/// As many keys as a page has links, about.
-pub const BATCH: usize = 64;
+/// As many keys as a page has links, about, and as many as a batch has under way at a time.
+pub const PAGE: usize = 64;
 
 /// The names by which others ask for a subject's row.
 pub const REBUILT: &str = "after a rebuild";
@@ -32,8 +32,8 @@ pub struct Subject {
     pub layers: usize,
     /// One key at a time.
     pub single: Probe,
-    /// [`BATCH`] keys at a time, where it can.
-    pub batch: Option<Probe>,
+    /// All in one batch, which has 64 under way at a time, and in batches of [`PAGE`], each waited for; where it can.
+    pub batches: Option<[Probe; 2]>,
 }
 
 /// Ours, in the states that the policy goes through, and in one that it prevents.
@@ -99,36 +99,40 @@ pub fn cuckoo(count: u64) -> cuckoofilter::CuckooFilter<DefaultHasher> {
 fn scalable(name: &'static str, filter: ScalableBloomFilter) -> Subject {
     let (layers, filter) = (filter.layer_count(), Rc::new(filter));
     let bits_per_key = Some(filter.bytes() as f64 * 8.0 / filter.len() as f64);
-    let again = Rc::clone(&filter);
+    let batches = [CHUNK as usize, PAGE].map(|size| -> Probe {
+        let filter = Rc::clone(&filter);
+        Box::new(move |keys| count_batches(keys, size, |keys, found| filter.contains_batch(keys, found)))
+    });
     let single: Probe = Box::new(move |keys| count_if(keys, |key| filter.contains(key)));
-    let batch: Probe = Box::new(move |keys| count_batches(keys, |keys, found| again.contains_batch(keys, found)));
-    Subject { name, bits_per_key, layers, single, batch: Some(batch) }
+    Subject { name, bits_per_key, layers, single, batches: Some(batches) }
 }
 
 fn any(name: &'static str, filter: AnyScalable) -> Subject {
     let (layers, filter) = (filter.layer_count(), Rc::new(filter));
     let bits_per_key = Some(filter.bytes() as f64 * 8.0 / filter.len() as f64);
-    let again = Rc::clone(&filter);
+    let batches = [CHUNK as usize, PAGE].map(|size| -> Probe {
+        let filter = Rc::clone(&filter);
+        Box::new(move |keys| count_batches(keys, size, |keys, found| filter.contains_batch(keys, found)))
+    });
     let single: Probe = Box::new(move |keys| count_if(keys, |key| filter.contains(key)));
-    let batch: Probe = Box::new(move |keys| count_batches(keys, |keys, found| again.contains_batch(keys, found)));
-    Subject { name, bits_per_key, layers, single, batch: Some(batch) }
+    Subject { name, bits_per_key, layers, single, batches: Some(batches) }
 }
 
 fn other(name: &'static str, bits_per_key: Option<f64>, contains: impl Fn(u128) -> bool + 'static) -> Subject {
     let single: Probe = Box::new(move |keys| count_if(keys, &contains));
-    Subject { name, bits_per_key, layers: 1, single, batch: None }
+    Subject { name, bits_per_key, layers: 1, single, batches: None }
 }
 
 fn count_if(keys: &[u128], contains: impl Fn(u128) -> bool) -> usize {
     keys.iter().filter(|&&key| contains(key)).count()
 }
 
-fn count_batches(keys: &[u128], contains: impl Fn(&[u128], &mut [bool])) -> usize {
-    let mut found = [false; BATCH];
+fn count_batches(keys: &[u128], size: usize, contains: impl Fn(&[u128], &mut [bool])) -> usize {
+    let mut found = [false; CHUNK as usize];
     let count = |keys: &[u128]| {
         let found = &mut found[..keys.len()];
         contains(keys, found);
         found.iter().filter(|&&found| found).count()
     };
-    keys.chunks(BATCH).map(count).sum()
+    keys.chunks(size).map(count).sum()
 }
