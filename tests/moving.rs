@@ -248,7 +248,7 @@ fn another_programs_directory_is_answered_with_the_steps_to_move_it() {
     let data = crawl.data();
     let meta: PathBuf = data.join("frontier.meta");
     let made = std::fs::read_to_string(&meta).expect("there is one");
-    std::fs::write(&meta, made.replace("format_version = 2", "format_version = 99")).expect("written");
+    std::fs::write(&meta, made.replace("format_version = 3", "format_version = 99")).expect("written");
     for words in [
         &["stats"][..],
         &["run"],

@@ -19,7 +19,7 @@ use crate::fingerprint::Secret;
 use crate::steps::{Step, step};
 
 /// Version of everything that is written below the directory, and its name in the meta file.
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
 const FORMAT: &str = "format_version";
 
 /// How long a lock is waited for.

@@ -24,7 +24,7 @@ const HOSTS_IN_MEMORY: usize = 131_072;
 const MIN_HOSTS_IN_MEMORY: usize = 256;
 /// URLs of queue blocks that all partitions together keep in memory before they take few of each block; about 350 bytes
 /// each.
-const HEADS_IN_MEMORY: usize = 524_288;
+const HEADS_IN_MEMORY: usize = 131_072;
 
 /// Bytes of one partition's filter at least, however little memory all may take.
 const MIN_FILTER_BYTES: u64 = 1 << 14;

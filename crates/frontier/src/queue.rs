@@ -17,7 +17,7 @@ use crate::store::BlockId;
 
 /// URLs taken of a queue block where many hosts have heads already: with so many in turn, a whole block would lie in memory
 /// for hours.
-const FEW_HEADS: usize = if cfg!(test) { 2 } else { 8 };
+const FEW_HEADS: usize = if cfg!(test) { 2 } else { 4 };
 
 /// A URL that is at a head or in flight; its block must not bring it a second time.
 #[derive(Debug, Clone, Copy)]

@@ -4,6 +4,7 @@
 //! ```text
 //! cargo bench -p frontier --bench scale -- [millions of URLs, default 1]
 //! cargo bench -p frontier --bench scale -- hosts [millions of hosts, default 1]
+//! cargo bench -p frontier --bench scale -- pages [millions of pages, default 1]
 //! ```
 //! 1. *New*: nothing but new URLs, to the number asked for; a line each quarter with rate, memory and disk.
 //! 2. *Repeats*: of popular URLs (hot cache), of one host's pages after the other (exact set, near keys), of any (exact
@@ -12,11 +13,12 @@
 //!    the repeats are of one host's pages after the other, or each page is of any host.
 //! 4. *Crawl*: lease and complete while merges run, and how long each took; closing; the same after opening again.
 //!
-//! *Hosts* is about the schedule alone (`hosts`).
+//! *Hosts* is about the schedule alone (`hosts`), *pages* about the disk that a fetched page takes (`pages`).
 
 mod crawl;
 mod hosts;
 mod measure;
+mod pages;
 mod repeats;
 mod web;
 
@@ -26,7 +28,7 @@ use std::time::{Duration, Instant};
 use frontier::{Frontier, Options};
 
 use crawl::{Spell, crawl};
-use measure::{disk_bytes, rss_mib};
+use measure::{cpu_seconds, disk_bytes, rss_mib};
 use web::{PAGE, Random, Web};
 
 /// As the daemon has it.
@@ -39,6 +41,9 @@ fn main() {
     let dir = tempfile::tempdir().expect("a directory");
     if std::env::args().any(|argument| argument == "hosts") {
         return hosts::hosts(total, dir.path());
+    }
+    if std::env::args().any(|argument| argument == "pages") {
+        return pages::pages(total, dir.path());
     }
     let open = |now| {
         let options = Options { delay_ms: 0, connections_per_host: 64, ..Options::new(dir.path()) };
@@ -76,9 +81,10 @@ fn close(frontier: Frontier, dir: &Path) {
 
 fn new_urls(frontier: &Frontier, web: &mut Web, total: usize, dir: &Path) {
     println!(
-        "{:>10} {:>10} {:>10} {:>9} {:>10} {:>7}",
-        "new URLs", "URLs/s", "average", "RSS MiB", "bytes/URL", "merges"
+        "{:>10} {:>10} {:>10} {:>7} {:>9} {:>10} {:>7}",
+        "new URLs", "URLs/s", "average", "CPU s", "RSS MiB", "bytes/URL", "merges"
     );
+    let cpu = cpu_seconds();
     let (start, mut last, mut done) = (Instant::now(), Instant::now(), 0);
     while done < total {
         let page = web.grow();
@@ -89,7 +95,8 @@ fn new_urls(frontier: &Frontier, web: &mut Web, total: usize, dir: &Path) {
             let rate = (total / 4) as f64 / last.elapsed().as_secs_f64();
             let average = done as f64 / start.elapsed().as_secs_f64();
             let disk = disk_bytes(dir) as f64 / done as f64;
-            println!("{done:>10} {rate:>10.0} {average:>10.0} {:>9} {disk:>10.1} {:>7}", rss_mib(), statistics.merges);
+            let (cpu, rss, merges) = (cpu_seconds() - cpu, rss_mib(), statistics.merges);
+            println!("{done:>10} {rate:>10.0} {average:>10.0} {cpu:>7.1} {rss:>9} {disk:>10.1} {merges:>7}");
             last = Instant::now();
         }
     }
