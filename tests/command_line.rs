@@ -122,6 +122,24 @@ fn inspect_shows_what_becomes_of_urls_and_pages() {
     assert_eq!(lines, expected);
     bad(&["inspect", "links", "--base", "http://a.test/", "/nowhere/page.html"], 2);
     bad(&["inspect", "links", "--base", "no url", &page], 2);
+
+    let robots =
+        file(dir.path(), "robots.txt", "user-agent: *\ndisallow: /\nuser-agent: bot\nallow: /a\ndisallow: /*x\n");
+    let urls = "http://a.test/ax\nhttp://a.test/b\n";
+    let line = |url: &str, allowed: bool, rule: Option<&str>, line: Option<u32>| {
+        let head = json!({"url": url, "allowed": allowed, "rule": rule, "line": line});
+        let mut line = head.as_object().expect("an object").clone();
+        line.extend([("crawl_delay".to_owned(), Value::Null), ("sitemaps".to_owned(), json!([]))]);
+        Value::Object(line)
+    };
+    let lines = json_lines(&good(&["inspect", "robots", "--agent", "Bot", &robots], urls));
+    let expected =
+        [line("http://a.test/ax", false, Some("Disallow: /*x"), Some(5)), line("http://a.test/b", true, None, None)];
+    assert_eq!(lines, expected);
+    let lines = json_lines(&good(&["inspect", "robots", "--agent", "x", "--agent", "y", &robots], urls));
+    assert_eq!(lines[1], line("http://a.test/b", false, Some("Disallow: /"), Some(2)));
+    bad(&["inspect", "robots", &robots], 2);
+    bad(&["inspect", "robots", "--agent", "x", "/nowhere/robots.txt"], 2);
 }
 
 #[test]

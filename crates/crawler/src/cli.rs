@@ -381,6 +381,16 @@ pub enum Inspect {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// Tell of each URL on standard input what a robots.txt says, one JSON line each: url, allowed, rule, line,
+    /// crawl_delay (seconds), sitemaps; or url, error.
+    Robots {
+        /// Name by which the file knows the crawler, as in "crawld". May be repeated: all groups of these names count.
+        #[arg(long, value_name = "NAME", required = true)]
+        agent: Vec<String>,
+        /// The robots.txt file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Parser;
@@ -17,6 +18,7 @@ use crawler::daemon::{self, Plan};
 use crawler::demo::{self, DemoError};
 use crawler::exit::Exit;
 use crawler::fetch::HttpFetch;
+use crawler::robots::{self, Robots};
 use crawler::{
     audit, budget, disk, explain, export, extract, forget, import, inspect, questions, rekey, seeds, signals,
     statistics,
@@ -186,12 +188,18 @@ fn look(what: Inspect) -> Result<(), Failure> {
             inspect::urls(&rules, io::stdin().lock(), &mut out)?;
         }
         Inspect::Links { base, file } => {
-            let body = std::fs::read(&file)
-                .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", file.display())))?;
-            extract::inspect_links(&base, &body, &mut out)?;
+            extract::inspect_links(&base, &file_of(&file)?, &mut out)?;
+        }
+        Inspect::Robots { agent, file } => {
+            let rules = Robots::parse_for(&agent, &file_of(&file)?);
+            robots::inspect(&rules, io::stdin().lock(), &mut out)?;
         }
     }
     Ok(out.flush()?)
+}
+
+fn file_of(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", path.display())))
 }
 
 fn config_of(args: &ConfigArgs) -> Result<Config, Failure> {
