@@ -97,6 +97,12 @@ impl Extractor {
         }
     }
 
+    /// Heeds a `<meta>` with this name, a crawler's, as one to all robots.
+    pub fn for_crawler(self, product: &str) -> Extractor {
+        lock(&self.found).product = product.to_owned();
+        self
+    }
+
     /// Takes the next piece of the body, cut anywhere.
     pub fn write(&mut self, bytes: &[u8]) {
         let Parser::Waiting { head } = &mut self.parser else {
@@ -129,7 +135,7 @@ impl Extractor {
         Page {
             title: found.take_title(),
             base: page::base(&self.document, found.base_href.as_deref(), self.encoding),
-            nofollow: found.nofollow,
+            directives: found.directives,
             encoding: self.encoding,
             links_found: found.links_found,
             page_duplicates: found.page_duplicates,

@@ -105,7 +105,7 @@ pub struct Head {
     pub etag: Option<String>,
     /// `Last-Modified`, as sent; `None` as for the `ETag`.
     pub last_modified: Option<String>,
-    /// `X-Robots-Tag`, all of them joined with commas, cut at 4,096 bytes.
+    /// `X-Robots-Tag`, one a line (a name in one counts to its end), cut at 4,096 bytes.
     pub x_robots_tag: Option<String>,
     /// `Content-Length` in bytes; `None` also where the body is compressed, so that it always counts decoded bytes.
     pub content_length: Option<u64>,

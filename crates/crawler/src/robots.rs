@@ -30,6 +30,7 @@
 //! A dollar sign at the end of a forbidding pattern is read both ways, as the end and as itself: in the convention of
 //! 1994 it was a character like any other, and protego still has it so.
 
+pub mod directives;
 mod groups;
 mod inspect;
 mod pattern;

@@ -202,13 +202,16 @@ pub struct RefusedBy {
     pub query_bytes: i64,
     /// `traps.max_query_parameters`
     pub query_parameters: i64,
+    /// `extract.obey_meta_robots`, `extract.obey_rel_nofollow`
+    #[serde(default)]
+    pub nofollow: i64,
 }
 
 impl RefusedBy {
     fn new(books: &Books) -> Self {
-        let [depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters] =
+        let [depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters, nofollow] =
             books.refused_by_rule();
-        Self { depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters }
+        Self { depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters, nofollow }
     }
 }
 

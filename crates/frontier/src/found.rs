@@ -35,6 +35,8 @@ pub struct Refused {
     pub query_bytes: u64,
     /// Too many query parameters.
     pub query_parameters: u64,
+    /// The page or the link says that it is not to be followed.
+    pub nofollow: u64,
 }
 
 /// One URL to offer.

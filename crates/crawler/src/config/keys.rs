@@ -104,6 +104,8 @@ fn extract(s: &mut Section<'_>, out: &mut Extract) {
     s.integer("max_links_per_page", 1..=10_000_000, &mut out.max_links_per_page);
     // The frontier takes no longer ones (its `MAX_URL_BYTES`).
     s.integer("max_url_bytes", 256..=8_192, &mut out.max_url_bytes);
+    s.boolean("obey_meta_robots", &mut out.obey_meta_robots);
+    s.boolean("obey_rel_nofollow", &mut out.obey_rel_nofollow);
 }
 
 fn traps(s: &mut Section<'_>, out: &mut Traps) {

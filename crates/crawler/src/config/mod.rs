@@ -248,11 +248,16 @@ pub struct Extract {
     pub max_links_per_page: u32,
     /// Length of a URL; longer ones count as invalid.
     pub max_url_bytes: u32,
+    /// Heed what a page says of itself (`<meta name=robots>`, `X-Robots-Tag`): its links are refused, its text is not
+    /// kept.
+    pub obey_meta_robots: bool,
+    /// Refuse links with `rel=nofollow`.
+    pub obey_rel_nofollow: bool,
 }
 
 impl Default for Extract {
     fn default() -> Self {
-        Extract { max_links_per_page: 100_000, max_url_bytes: 8192 }
+        Extract { max_links_per_page: 100_000, max_url_bytes: 8192, obey_meta_robots: true, obey_rel_nofollow: false }
     }
 }
 

@@ -6,6 +6,7 @@
 use super::links::{Added, Link, Links, Tag};
 use super::references::{self, Place};
 use super::{MAX_TITLE_BYTES, Settings, refresh};
+use crate::robots::directives::Directives;
 use lol_html::html_content::TextChunk;
 use lol_html::send::Element;
 
@@ -18,7 +19,9 @@ pub(super) struct Found {
     pub(super) too_long: u64,
     pub(super) over_cap: u64,
     pub(super) base_href: Option<String>,
-    pub(super) nofollow: bool,
+    /// The name of the crawler, to which a page may speak as to all robots.
+    pub(super) product: String,
+    pub(super) directives: Directives,
     title: Option<String>,
     /// Between the tags of the title that counts.
     in_title: bool,
@@ -40,7 +43,8 @@ impl Found {
             too_long: 0,
             over_cap: 0,
             base_href: None,
-            nofollow: false,
+            product: String::new(),
+            directives: Directives::default(),
             title: None,
             in_title: false,
             in_svg: false,
@@ -79,16 +83,17 @@ impl Found {
             return;
         }
         let is_refresh = is_value(element, "http-equiv", "refresh");
-        let is_robots = is_value(element, "name", "robots");
+        let is_robots = is_value(element, "name", "robots")
+            || (!self.product.is_empty() && is_value(element, "name", &self.product));
         if !is_refresh && !is_robots {
             return;
         }
         let Some(content) = decoded_attribute(element, "content") else {
             return;
         };
-        let mut says = content.split(',').map(str::trim);
-        self.nofollow |=
-            is_robots && says.any(|word| word.eq_ignore_ascii_case("nofollow") || word.eq_ignore_ascii_case("none"));
+        if is_robots {
+            self.directives.add_meta(&content);
+        }
         if let Some(target) = refresh::target(&content).filter(|_| is_refresh) {
             self.add(target, Tag::Meta, None);
         }

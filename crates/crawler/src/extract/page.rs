@@ -4,6 +4,7 @@
 //! `links_found = page_duplicates + too_long + over_cap + links().count()`.
 
 use super::links::{Link, Links};
+use crate::robots::directives::Directives;
 use encoding_rs::Encoding;
 use std::borrow::Cow;
 use url::{ParseError, Url};
@@ -17,8 +18,8 @@ pub struct Page {
     /// What links are relative to: the first `<base href>`, wherever on the page it stands,
     /// else the page's own URL.
     pub base: Url,
-    /// A `<meta name=robots>` says `nofollow` or `none`, for all links of the page.
-    pub nofollow: bool,
+    /// What the page's `<meta name=robots>` and those with the crawler's name say.
+    pub directives: Directives,
     /// The encoding that the page was read in.
     pub encoding: &'static Encoding,
     /// Links met on the page, repeats included.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::demo::site::PAGES;
 use crate::fields::oracle;
+use crate::robots::directives::Directives;
 use std::fmt::Write;
 
 fn document() -> Url {
@@ -162,7 +163,7 @@ fn nofollow_is_told_for_links_and_pages() {
     let check = |body: &str, link: bool, page: bool| {
         let got = extract(&document(), body.as_bytes(), usize::MAX);
         let first = got.links().next().expect("a link");
-        assert_eq!((first.nofollow, got.nofollow), (link, page), "{body}");
+        assert_eq!((first.nofollow, got.directives.nofollow), (link, page), "{body}");
     };
     check("<a href=x>", false, false);
     check("<a href=x rel='ugc NoFollow'>", true, false);
@@ -171,6 +172,15 @@ fn nofollow_is_told_for_links_and_pages() {
     check("<meta name=ROBOTS content='noindex, NOFOLLOW'><a href=x>", false, true);
     check("<meta name=robots content=none><a href=x>", false, true);
     check("<meta name=description content=nofollow><a href=x>", false, false);
+    check("<meta name=OurBot content=nofollow><a href=x>", false, false);
+    check("<template><meta name=robots content=nofollow></template><a href=x>", false, false);
+}
+
+#[test]
+fn a_page_may_speak_to_one_crawler() {
+    let mut extractor = Extractor::new(&document(), Settings::default(), None).for_crawler("ourbot");
+    extractor.write(b"<meta name=otherbot content=nofollow><meta name=OurBot content='no&#105;ndex'>");
+    assert_eq!(extractor.finish().directives, Directives { noindex: true, nofollow: false });
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn head(response: &Response, coding: &Coding) -> Head {
         retry_after: first(RETRY_AFTER).map(|text| cut(text, 256)),
         etag: headers.get(ETAG).and_then(validator),
         last_modified: headers.get(LAST_MODIFIED).and_then(validator),
-        x_robots_tag: (!tags.is_empty()).then(|| cut(tags.join(","), 4096)),
+        x_robots_tag: (!tags.is_empty()).then(|| cut(tags.join("\n"), 4096)),
         content_length: response.content_length().filter(|_| matches!(coding, Coding::None)),
         address: response.remote_addr(),
     }

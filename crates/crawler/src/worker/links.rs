@@ -20,8 +20,8 @@ use crate::traps::{self, Trap};
 /// busy with it all the while.
 const MAX_FIELDS_TIME: Duration = Duration::from_secs(1);
 
-/// Sorts the links of a page that is `depth` links from a seed.
-pub(super) fn found<F>(crawl: &Crawl<F>, depth: u16, page: &Page) -> Found {
+/// Sorts the links of a page that is `depth` links from a seed; with `nofollow` none of them is to be followed.
+pub(super) fn found<F>(crawl: &Crawl<F>, depth: u16, page: &Page, nofollow: bool) -> Found {
     let depth = depth.saturating_add(1);
     let too_deep = u32::from(depth) > crawl.config.crawl.max_depth;
     let mut found = Found {
@@ -33,13 +33,15 @@ pub(super) fn found<F>(crawl: &Crawl<F>, depth: u16, page: &Page) -> Found {
         sketch: None,
     };
     let rules = crawl.frontier.rules();
-    for (_, url) in page.resolve() {
+    let obeys_links = crawl.config.extract.obey_rel_nofollow;
+    for (link, url) in page.resolve() {
         let canonical = url.ok().and_then(|url| rules.canonical(url).ok());
         match canonical {
             None => found.invalid += 1,
             Some(canonical) => match judge(&crawl.scope, &canonical) {
                 Verdict::Out(_) => found.out_of_scope += 1,
                 Verdict::In if too_deep => found.refused.depth += 1,
+                Verdict::In if nofollow || (obeys_links && link.nofollow) => found.refused.nofollow += 1,
                 Verdict::In => offer(crawl, &mut found, canonical, depth),
             },
         }

@@ -15,6 +15,7 @@ use crate::extract::{Extractor, Settings};
 use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
 use crate::fetch_code;
 use crate::robots::Robots;
+use crate::robots::directives::Directives;
 use crate::scope::Verdict;
 use crate::sketch::Sketcher;
 
@@ -103,7 +104,10 @@ fn target<F>(crawl: &Crawl<F>, lease: &Lease, from: &Url, head: &Head) -> Target
 /// Reads the final response.
 async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut exchange: Exchange<F::Body>) -> Visit {
     if !exchange.head().is_success() || !is_html(exchange.head()) {
-        return drained(trip, exchange).await;
+        let says = directives_of(trip.crawl, exchange.head());
+        let mut visit = drained(trip, exchange).await;
+        note(&mut visit, says);
+        return visit;
     }
     let crawl = trip.crawl;
     let label = exchange.head().content_type.as_deref().and_then(charset::label_of).map(str::to_owned);
@@ -112,7 +116,9 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
         max_url_bytes: crawl.config.extract.max_url_bytes as usize,
         ..Settings::default()
     };
-    let mut extractor = Extractor::new(url, limits, label.as_deref());
+    let mut extractor = Extractor::new(url, limits, label.as_deref()).for_crawler(crawl.config.crawl.robots_product());
+    let by_header = directives_of(crawl, exchange.head());
+    let keeps = !crawl.fields.is_empty() && !by_header.noindex;
     let mut kept = Vec::new();
     let mut digest = Digest::begin(crawl);
     let mut sketcher = crawl.config.growth_guard.enabled.then(Sketcher::default);
@@ -126,7 +132,7 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
                 if let Some(digest) = &mut digest {
                     digest.write(piece.as_ref());
                 }
-                if !crawl.fields.is_empty() {
+                if keeps {
                     kept.extend_from_slice(piece.as_ref());
                 }
             }
@@ -136,23 +142,41 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
     };
     let mut visit = answered(trip, &exchange);
     visit.brought = visit.brought.with_digest(digest);
+    let page = extractor.finish();
+    let obeys = crawl.config.extract.obey_meta_robots;
+    let says = if obeys { by_header.and(page.directives) } else { by_header };
     if let Err(error) = ended {
         // Half a page is like no other.
         sketcher = None;
         visit = Visit { bytes: visit.bytes, content_type: visit.content_type, ..failed(trip, error) };
-    } else if !crawl.fields.is_empty() {
+    } else if keeps && !says.noindex {
         visit.fields = links::fields_line(&crawl.fields, url, label.as_deref(), &kept);
         if visit.fields.is_none() {
             visit.notes.push("fields_too_slow".into());
         }
     }
-    let page = extractor.finish();
-    visit.found = links::found(crawl, lease.depth(), &page);
+    visit.found = links::found(crawl, lease.depth(), &page, says.nofollow);
     visit.found.sketch = sketcher.and_then(Sketcher::finish);
     if page.truncated {
         visit.notes.push("parser_limit".into());
     }
+    note(&mut visit, says);
     visit
+}
+
+/// What the response's header says to the crawler, where that is heeded.
+fn directives_of<F>(crawl: &Crawl<F>, head: &Head) -> Directives {
+    let mut says = Directives::default();
+    if let Some(lines) = head.x_robots_tag.as_deref().filter(|_| crawl.config.extract.obey_meta_robots) {
+        says.add_header(lines, crawl.config.crawl.robots_product());
+    }
+    says
+}
+
+/// Lets the log tell what the page says of itself.
+fn note(visit: &mut Visit, says: Directives) {
+    let words = [(says.noindex, "noindex"), (says.nofollow, "nofollow")];
+    visit.notes.extend(words.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| (*word).into()));
 }
 
 fn is_html(head: &Head) -> bool {

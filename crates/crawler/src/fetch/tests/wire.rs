@@ -35,7 +35,7 @@ async fn the_head_and_the_request() {
         retry_after: Some("120".to_owned()),
         etag: Some("W/\"1\"".to_owned()),
         last_modified: None,
-        x_robots_tag: Some("noindex,bot: nofollow".to_owned()),
+        x_robots_tag: Some("noindex\nbot: nofollow".to_owned()),
         content_length: Some(2),
         address: got.head.address,
     };
