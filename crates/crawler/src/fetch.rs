@@ -105,6 +105,8 @@ pub struct Head {
     pub etag: Option<String>,
     /// `Last-Modified`, as sent; `None` as for the `ETag`.
     pub last_modified: Option<String>,
+    /// `Cache-Control`, all of them joined with commas, cut at 256 bytes.
+    pub cache_control: Option<String>,
     /// `X-Robots-Tag`, one a line (a name in one counts to its end), cut at 4,096 bytes.
     pub x_robots_tag: Option<String>,
     /// `Content-Length` in bytes; `None` also where the body is compressed, so that it always counts decoded bytes.

@@ -18,6 +18,39 @@ use crate::robots::{Robots, product_token};
 /// How long an answer holds: RFC 9309, section 2.4, asks for no more than a day.
 pub const TTL: Duration = Duration::from_secs(24 * 3600);
 
+/// How long it holds at least, whatever `Cache-Control` says: many servers forbid with one setting that anything at all is
+/// kept, and asking for the rules before each page would double what they are asked for.
+pub const MIN_TTL: Duration = Duration::from_secs(3600);
+
+/// How long a server that answers with errors keeps its pages from being asked for: RFC 9309, section 2.3.1.4, lets a
+/// crawler go on by the last rules that it knows, or without any, after some 30 days.
+pub const PATIENCE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// For how many seconds an answer with this `Cache-Control` holds, by its own account (RFC 9111, section 5.2.2); `None`
+/// where it says nothing of it.
+pub fn max_age_secs(cache_control: &str) -> Option<u32> {
+    let says = |directive: &str| {
+        let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
+        match name.trim().to_ascii_lowercase().as_str() {
+            "no-store" | "no-cache" => Some(0),
+            "max-age" => {
+                let digits = value.trim().trim_matches('"');
+                let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+                // More than a number can be is as good as for ever.
+                is_number.then(|| digits.parse().unwrap_or(u32::MAX))
+            }
+            _ => None,
+        }
+    };
+    cache_control.split(',').filter_map(says).min()
+}
+
+/// How long rules hold of which the server says that they hold so many seconds, in milliseconds.
+pub fn ttl_ms(max_age_secs: Option<u32>) -> u64 {
+    let ttl = max_age_secs.map_or(TTL, |secs| Duration::from_secs(secs.into()).clamp(MIN_TTL, TTL));
+    ttl.as_millis() as u64
+}
+
 /// Origins kept; beyond, the one known longest goes. Most files have a few hundred bytes of rules.
 pub const MAX_ORIGINS: usize = 100_000;
 
@@ -37,13 +70,22 @@ impl Answer {
     /// What is remembered, if it still holds. What seems to come from the future was asked for before the clock was set
     /// back: it holds no longer than an answer of now.
     pub fn of_memory(memory: &RobotsMemory, user_agent: &str, now: Millis) -> Option<Self> {
-        let expires = memory.fetched.min(now).saturating_add(TTL.as_millis() as u64);
-        if expires <= now {
-            return None;
-        }
-        let parse = |text: &String| Robots::parse(product_token(user_agent), text.as_bytes());
-        Some(Self { rules: Some(Arc::new(memory.text.as_ref().map(parse).unwrap_or_default())), expires })
+        let expires = memory.fetched.min(now).saturating_add(ttl_ms(memory.max_age_secs));
+        (memory.fetched > 0 && expires > now).then(|| Self { rules: Some(rules_of(memory, user_agent)), expires })
     }
+
+    /// What holds for another day where the server has answered with errors for longer than [`PATIENCE`]: what it said
+    /// last, or no rules if it never said anything.
+    pub fn of_unreachable(memory: &RobotsMemory, user_agent: &str, now: Millis) -> Option<Self> {
+        let patience_ms = PATIENCE.as_millis() as u64;
+        memory.unreachable_since.filter(|since| now.saturating_sub(*since) >= patience_ms)?;
+        Some(Self { rules: Some(rules_of(memory, user_agent)), expires: now.saturating_add(ttl_ms(None)) })
+    }
+}
+
+fn rules_of(memory: &RobotsMemory, user_agent: &str) -> Arc<Robots> {
+    let parse = |text: &String| Robots::parse(product_token(user_agent), text.as_bytes());
+    Arc::new(memory.text.as_ref().map(parse).unwrap_or_default())
 }
 
 /// A place for one answer: empty until somebody has asked.
@@ -144,11 +186,51 @@ mod tests {
     #[test]
     fn a_memory_holds_for_a_day() {
         let day = TTL.as_millis() as u64;
-        let memory = |fetched| RobotsMemory { text: None, etag: None, last_modified: None, fetched };
+        let memory = |fetched| RobotsMemory { fetched, ..RobotsMemory::default() };
         let expires = |fetched, now| Answer::of_memory(&memory(fetched), "bot", now).map(|answer| answer.expires);
         assert_eq!(expires(5, 5), Some(5 + day));
         assert_eq!((expires(5, 4 + day), expires(5, 5 + day)), (Some(5 + day), None));
         assert_eq!(expires(u64::MAX, 7), Some(7 + day), "the clock was set back");
+        assert_eq!(expires(0, 7), None, "no answer ever came");
+        let hour = MIN_TTL.as_millis() as u64;
+        for (max_age_secs, ttl) in [(0, hour), (7_200, 2 * hour), (u32::MAX, day)] {
+            let memory = RobotsMemory { max_age_secs: Some(max_age_secs), ..memory(5) };
+            let answer = Answer::of_memory(&memory, "bot", 6).expect("holds");
+            assert_eq!(answer.expires, 5 + ttl, "{max_age_secs}");
+        }
+    }
+
+    #[test]
+    fn what_cache_control_says() {
+        for (text, want) in [
+            ("max-age=60", Some(60)),
+            ("public, Max-Age = \"3600\", immutable", Some(3600)),
+            ("max-age=99999999999999999999", Some(u32::MAX)),
+            ("max-age=600, no-cache", Some(0)),
+            ("NO-STORE", Some(0)),
+            ("s-maxage=5, private", None),
+            ("max-age=-1, max-age=, max-age", None),
+            ("", None),
+        ] {
+            assert_eq!(max_age_secs(text), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn patience_with_errors_ends_after_thirty_days() {
+        let now = 100 * TTL.as_millis() as u64;
+        let days = |days: u64| now - days * TTL.as_millis() as u64;
+        let text = Some("user-agent: *\ndisallow: /a".to_owned());
+        let memory = |since| RobotsMemory { unreachable_since: since, ..RobotsMemory::default() };
+        let unreachable = |memory: &RobotsMemory| Answer::of_unreachable(memory, "bot", now);
+        assert!(unreachable(&memory(None)).is_none());
+        assert!(unreachable(&memory(Some(days(29)))).is_none());
+        assert!(unreachable(&memory(Some(u64::MAX))).is_none(), "the clock was set back");
+        let never = unreachable(&memory(Some(days(30)))).expect("long enough");
+        assert_eq!((never.rules.as_deref(), never.expires), (Some(&Robots::allow_all()), days(0) + days(99)));
+        let once =
+            unreachable(&RobotsMemory { text, fetched: days(60), ..memory(Some(days(31))) }).expect("long enough");
+        assert!(once.rules.is_some_and(|rules| rules.sitemaps().is_empty() && *rules != Robots::allow_all()));
     }
 
     #[test]

@@ -326,9 +326,9 @@ mod tests {
             vec![NewUrl { key: "com,example)/b", alternate: None, depth: 4, priority: Priority::LAST, parked: true }];
         let memory = RobotsMemory {
             text: Some("user-agent: *\n".into()),
-            etag: None,
             last_modified: Some("Thu, 01 Jan 1970 00:00:00 GMT".into()),
             fetched: 12,
+            ..RobotsMemory::default()
         };
         let parts = [
             (0, Event::Found { at: 8, referrer: Some("https://example.com/"), urls, books }),

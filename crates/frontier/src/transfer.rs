@@ -41,9 +41,11 @@
 //! | field | unit | meaning |
 //! |---|---|---|
 //! | `robots` | | the origin: scheme, host and port, as in `https://example.com` |
-//! | `fetched_ms` | ms since the Unix epoch | when it was asked for, or last confirmed; always said |
+//! | `fetched_ms` | ms since the Unix epoch | when it was asked for, or last confirmed; 0: there was no answer; always said |
 //! | `text` | | its text, as it is parsed; none: there are no rules |
 //! | `etag`, `last_modified` | | what to ask with whether it has changed; none |
+//! | `max_age_secs` | seconds | how long the server said that it holds; nothing |
+//! | `unreachable_since_ms` | ms since the Unix epoch | since when the server answers with errors only; it does not |
 //!
 //! **A URL**: those of a host that are not queued in the order of their keys, then the queued ones in the order in which
 //! they are to be fetched.

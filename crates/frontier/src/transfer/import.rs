@@ -194,6 +194,7 @@ impl Reading<'_> {
         let number = shared.secret.partition(registrable_domain, shared.partitions.len() as u16);
         // One from the future would hold for ever.
         memory.fetched = memory.fetched.min(self.now);
+        memory.unreachable_since = memory.unreachable_since.map(|since| since.min(self.now));
         let known = robots::known(&shared.partitions[usize::from(number)], &name)?;
         let key = (number, name);
         // A line before this one counts like what is known.

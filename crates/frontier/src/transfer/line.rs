@@ -101,6 +101,10 @@ struct RobotsLine<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last_modified: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    unreachable_since_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_age_secs: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<Cow<'a, str>>,
 }
 
@@ -232,13 +236,15 @@ pub(super) fn host(key: &str, state: &HostState) -> String {
 
 /// The line of a robots.txt.
 pub(super) fn robots_txt(origin: &str, memory: &RobotsMemory) -> String {
-    let RobotsMemory { text, etag, last_modified, fetched } = memory;
+    let RobotsMemory { text, etag, last_modified, fetched, unreachable_since, max_age_secs } = memory;
     let text_of = |text: &Option<String>| text.as_deref().map(str::to_owned).map(Cow::Owned);
     json(&RobotsLine {
         robots: origin.into(),
         fetched_ms: *fetched,
         etag: text_of(etag),
         last_modified: text_of(last_modified),
+        unreachable_since_ms: *unreachable_since,
+        max_age_secs: *max_age_secs,
         text: text.as_deref().map(Cow::Borrowed),
     })
 }
@@ -322,14 +328,22 @@ fn parse_host(line: &[u8], rules: &Rules) -> Result<Line, String> {
 
 fn parse_robots(line: &[u8], rules: &Rules) -> Result<Line, String> {
     let line: RobotsLine<'_> = serde_json::from_slice(line).map_err(|error| reason(&error))?;
-    let RobotsLine { robots: origin, fetched_ms, etag, last_modified, text } = line;
+    let RobotsLine {
+        robots: origin,
+        fetched_ms: fetched,
+        etag,
+        last_modified,
+        unreachable_since_ms: unreachable_since,
+        max_age_secs,
+        text,
+    } = line;
     let canonical = rules.parse(&format!("{origin}/")).map_err(|error| format!("robots: {error}"))?;
     if robots::origin_of(&canonical) != origin {
         return Err(format!("robots: {origin:?} is not the origin of a URL"));
     }
     let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
     let (text, etag, last_modified) = (owned(text), owned(etag), owned(last_modified));
-    let memory = RobotsMemory { text, etag, last_modified, fetched: fetched_ms };
+    let memory = RobotsMemory { text, etag, last_modified, fetched, unreachable_since, max_age_secs };
     if !memory.is_bounded() {
         return Err(format!("robots: a text of more than {} bytes", RobotsMemory::MAX_TEXT_BYTES));
     }

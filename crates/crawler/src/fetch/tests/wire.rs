@@ -22,6 +22,7 @@ async fn the_head_and_the_request() {
     let long = "t".repeat(1000);
     let answer = format!(
         "HTTP/1.1 503 Busy\r\nContent-Type: text/html;{long}\r\nRetry-After: 120\r\nX-Robots-Tag: noindex\r\n\
+         Cache-Control: no-store\r\ncache-control: max-age=60\r\n\
          ETag: W/\"1\"\r\nLast-Modified: {long}\r\n\
          x-robots-tag: bot: nofollow\r\nLocation: /\u{fc}ber\r\nNot a header\r\nContent-Length: 2\r\n\r\nok"
     );
@@ -35,6 +36,7 @@ async fn the_head_and_the_request() {
         retry_after: Some("120".to_owned()),
         etag: Some("W/\"1\"".to_owned()),
         last_modified: None,
+        cache_control: Some("no-store,max-age=60".to_owned()),
         x_robots_tag: Some("noindex\nbot: nofollow".to_owned()),
         content_length: Some(2),
         address: got.head.address,

@@ -1,5 +1,7 @@
 //! What sites and pages say to robots, and what the worker does about it.
 
+use frontier::RobotsMemory;
+
 use super::*;
 
 /// A page with one link that says nofollow of itself and one that does not.
@@ -47,4 +49,53 @@ async fn what_a_page_says_of_itself_is_heeded() {
     let strict = |config: &mut Config| config.extract.obey_rel_nofollow = true;
     assert_eq!(visited(None, "", strict).await, said("", 1, true));
     assert_eq!(visited(Some("nofollow"), "", strict).await, said("nofollow", 2, true));
+}
+
+/// RFC 9309, section 2.3.1.4: complete disallow while robots.txt answers with errors, but not for ever.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_has_answered_with_errors_for_thirty_days_is_asked_for_its_pages() {
+    let mut script = Scripted::new();
+    script.answer(ROBOTS, status(500), vec![]);
+    script.page(HOME, "");
+    let mut bench = Bench::new(script, &[HOME], |_| ());
+    let began = bench.crawl.clock.now();
+    let url = bench.crawl.frontier.rules().parse(HOME).expect("a URL");
+    let since = |bench: &Bench| bench.crawl.frontier.robots(&url).expect("answers").and_then(|m| m.unreachable_since);
+    assert_eq!(bench.run(3).await, [""; 0]);
+    let first = since(&bench).expect("written down");
+    assert_eq!(bench.run(2_000).await, ["200 http://a.test/ -"]);
+    let days = (bench.crawl.clock.now() - began) / 86_400_000;
+    assert_eq!((days, since(&bench)), (30, Some(first)), "an hour apart in the end");
+    assert_eq!(bench.crawl.fetch.asked().last().map(String::as_str), Some(HOME));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_ends_the_count_of_a_server_s_errors() {
+    let mut script = site();
+    script.page(HOME, "");
+    let mut bench = Bench::new(script, &[HOME], |_| ());
+    let url = bench.crawl.frontier.rules().parse(HOME).expect("a URL");
+    let failing = RobotsMemory { unreachable_since: Some(1), ..RobotsMemory::default() };
+    bench.crawl.frontier.remember_robots(&url, failing).expect("remembers");
+    bench.run(2).await;
+    let known = bench.crawl.frontier.robots(&url).expect("answers").expect("an answer");
+    assert_eq!((known.unreachable_since, known.text), (None, None));
+    assert!(known.fetched > 0);
+}
+
+/// Rules that hold for two hours by their `Cache-Control`: asked for again after that, though a day would be allowed.
+#[tokio::test(start_paused = true)]
+async fn rules_are_asked_for_again_when_the_server_says_so() {
+    for (cache_control, hours) in
+        [(None, 24), (Some("max-age=7200"), 2), (Some("no-store"), 1), (Some("max-age=1e9"), 24)]
+    {
+        let mut script = Scripted::new();
+        let head = Head { cache_control: cache_control.map(str::to_owned), ..status(200) };
+        script.answer(ROBOTS, head, vec![Step::bytes("user-agent: *\ndisallow: /no")]);
+        let bench = Bench::new(script, &[HOME], |_| ());
+        let Next::Lease(lease) = bench.next() else { panic!("the seed is due") };
+        journey(&bench.crawl, lease).await.expect("the frontier works");
+        let known = |hours: u64| bench.crawl.robots.known("http://a.test", bench.crawl.clock.now() + hours * 3_600_000);
+        assert!(known(hours - 1).is_some() && known(hours).is_none(), "{cache_control:?}");
+    }
 }
