@@ -39,7 +39,7 @@ use crate::crawl_log::CrawlLog;
 use crate::exit::Exit;
 use crate::fetch::Fetch;
 use crate::politeness;
-use crate::robots_cache::{MAX_ORIGINS, RobotsCache};
+use crate::robots_cache::{self, RobotsCache};
 use crate::seeds::Seed;
 use crate::statistics::{Event, Snapshot};
 use crate::worker::{Crawl, Orders};
@@ -165,7 +165,7 @@ pub async fn run<F: Fetch + 'static>(
         fetch,
         scope,
         fields: fields(&plan.config).map_err(|error| DaemonError::Internal(error.to_string()))?,
-        robots: RobotsCache::new(MAX_ORIGINS),
+        robots: RobotsCache::new(robots_cache::MAX_ORIGINS, robots_cache::MAX_BYTES),
         addresses: addresses(&plan.config, clock, before.fetches > 0),
         limiter: politeness::limiter(plan.config.politeness.max_requests_per_sec),
         clock,

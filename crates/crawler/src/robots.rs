@@ -182,6 +182,13 @@ impl Robots {
         self.crawl_delay
     }
 
+    /// Bytes of memory that they take, roughly.
+    pub fn bytes(&self) -> usize {
+        let of_rules = self.rules.iter().map(|rule| size_of::<Rule>() + rule.pattern.capacity()).sum::<usize>();
+        let of_sitemaps = self.sitemaps.iter().map(|url| size_of::<Url>() + url.as_str().len()).sum::<usize>();
+        size_of::<Self>() + of_rules + of_sitemaps
+    }
+
     /// The URLs of all `Sitemap` lines, of whatever group, in file order: those that are absolute and of http or https,
     /// at most [`MAX_SITEMAPS`].
     pub fn sitemaps(&self) -> &[Url] {

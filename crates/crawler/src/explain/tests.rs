@@ -24,7 +24,7 @@ fn world(mode: Mode, rules: Rules) -> World {
     config.scope.mode = mode;
     let seeds = [Url::parse("http://a.test/").expect("a URL")];
     let scope = Scope::new(&config.scope, &seeds, registrable_domain);
-    World { _dir: dir, frontier, config, scope, robots: RobotsCache::new(10) }
+    World { _dir: dir, frontier, config, scope, robots: RobotsCache::new(10, 1 << 20) }
 }
 
 impl World {

@@ -44,7 +44,8 @@ pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url) -> Rule
     if !crawl.config.politeness.obey_robots {
         return Rules::Known(Arc::default());
     }
-    let cell = crawl.robots.cell(&url[..Position::BeforePath], crawl.clock.now());
+    let origin = &url[..Position::BeforePath];
+    let cell = crawl.robots.cell(origin, crawl.clock.now());
     let mut health = None;
     let ask = async || {
         let memory = remembered::recall(trip, url).await;
@@ -65,7 +66,12 @@ pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url) -> Rule
         health = Some(says);
         answer
     };
-    let rules = cell.get_or_init(ask).await.rules.clone();
+    let was_known = cell.initialized();
+    let answer = cell.get_or_init(ask).await;
+    if !was_known {
+        crawl.robots.weigh(origin, answer);
+    }
+    let rules = answer.rules.clone();
     if let Some(rules) = &rules {
         trip.delay_ms = politeness::delay_ms(&crawl.config.politeness, rules.crawl_delay());
     }

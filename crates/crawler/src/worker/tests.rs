@@ -50,7 +50,7 @@ impl Bench {
             fetch: script,
             scope: Scope::new(&config.scope, &urls, frontier::registrable_domain),
             fields: daemon::fields(&config).expect("valid selectors"),
-            robots: RobotsCache::new(100),
+            robots: RobotsCache::new(100, 1 << 20),
             addresses: daemon::addresses(&config, clock, false),
             limiter: politeness::limiter(0),
             clock,

@@ -53,6 +53,8 @@ pub(super) fn share<F: Fetch>(trip: &Trip<'_, F>, url: &Url, answer: &Answer) {
     if url.path() == "/robots.txt" && url.query().is_none() && answer.rules.is_some() {
         let cell = trip.crawl.robots.cell(&url[..Position::BeforePath], trip.crawl.clock.now());
         // Somebody else may be asking just now; then that answer counts.
-        let _ = cell.set(answer.clone());
+        if cell.set(answer.clone()).is_ok() {
+            trip.crawl.robots.weigh(&url[..Position::BeforePath], answer);
+        }
     }
 }
