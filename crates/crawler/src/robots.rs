@@ -17,15 +17,17 @@
 //! Others are not followed where they
 //!
 //! * let any unknown line end a group (protego, texting-robots): section 2.2.4 says that it must not.
-//! * count rules above the first `user-agent` line for everyone (texting-robots, reppy): the grammar of section 2.2 has no place for them.
+//! * count rules above the first `user-agent` line for everyone (texting-robots, reppy): the grammar of section 2.2 has no
+//!   place for them.
 //! * always allow `/robots.txt` as a page (crawler-commons, reppy): Google's parser asks the rules. The file itself is
 //!   asked for without asking.
 //! * take `%62` in an allowing pattern for `b` (protego, crawler-commons): section 2.2.2 says so too, Google's parser does
 //!   not. The stricter reading counts, here and elsewhere: escapes of a pattern are undone where it forbids; where
 //!   it allows, only that of `~` is. Those of a URL are, as the section says.
 //! * forbid everything when a Crawl-delay is long (crawler-commons): ours is capped, `politeness.max_crawl_delay_secs`.
-//! * see through HTML tags after `*` or a value (crawler-commons, heritrix), or take several names of one `user-agent` line,
-//!   with commas between them, for as many crawlers (crawler-commons): only the first counts, as with Google's parser.
+//! * see through HTML tags after `*` or a value (crawler-commons, heritrix), or take the words of one `user-agent` line for
+//!   as many crawlers (crawler-commons): only the first word counts, as with Google's parser.
+//! * overlook half a surrogate pair (robots-parser-js): a file of bytes has none, only U+FFFD, a character like any other.
 //!
 //! A dollar sign at the end of a forbidding pattern is read both ways, as the end and as itself: in the convention of
 //! 1994 it was a character like any other, and protego still has it so.
