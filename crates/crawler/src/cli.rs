@@ -362,7 +362,7 @@ pub struct Rekey {
     /// The rules under which it is made anew.
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Delete the old directory in the end, instead of keeping it as DIR.before-rekey.
+    /// Delete the old directory in the end, instead of keeping it as DIR.before-rekey (-2, -3, … where that is taken).
     #[arg(long)]
     pub delete_old: bool,
 }

@@ -62,6 +62,8 @@ impl QuestionError {
             Self::InUse(_) => Exit::InUse,
             Self::Import(ImportError::Frontier(error)) => exit_of(error),
             Self::Import(_) => Exit::Usage,
+            // What was asked for is wrong, whoever is asked.
+            Self::Client(ClientError::Refused { name, .. }) if name.starts_with("bad_") => Exit::Usage,
             Self::Client(_) | Self::Io(_) => Exit::Failure,
             Self::Explain(explain::ExplainError::Url(_)) => Exit::Usage,
             Self::Explain(explain::ExplainError::Frontier(error)) => exit_of(error),
@@ -257,25 +259,4 @@ pub fn seen_lines(dir: &Path, input: impl BufRead, out: &mut impl Write) -> Resu
 }
 
 #[cfg(test)]
-mod tests {
-    use frontier::Options;
-
-    use super::*;
-
-    /// As by a daemon that has just been started and does not listen yet.
-    #[test]
-    fn a_directory_that_is_held_for_a_moment_is_waited_for() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let open = || Frontier::open(Options { partitions: 1, ..Options::new(dir.path()) }, 0, || {}).expect("opens");
-        open().close().expect("closes");
-        let held = open();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                // The question comes first, or waits: both end well.
-                std::thread::sleep(PATIENCE / 20);
-                held.close().expect("closes");
-            });
-            assert_eq!(stats(dir.path()).expect("is answered").discovered, 0);
-        });
-    }
-}
+mod tests;
