@@ -546,3 +546,19 @@ async fn the_validators_of_a_redirect_s_target_are_not_sent_to_its_source() {
     assert_eq!(bench.logged(), ["200 http://a.test/ redirects_1,revisit"]);
     assert_eq!(bench.statistics().books.not_modified, 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_304_that_nobody_asked_for_is_named_and_not_believed() {
+    let mut script = site();
+    script.answer(HOME, Head { etag: Some("\"1\"".to_owned()), ..status(304) }, vec![]);
+    let mut bench = Bench::new(script, &[HOME], |config| config.recrawl.enabled = true);
+    assert_eq!(bench.run(1).await, ["304 http://a.test/ unasked_304"]);
+    for _ in 0..2 {
+        tokio::time::advance(Duration::from_secs(86_401)).await;
+        let lease = bench.due();
+        assert_eq!(lease.etag(), None, "it is asked for whole again, and no later than before");
+        journey(&bench.crawl, lease).await.expect("the frontier works");
+        assert_eq!(bench.logged(), ["304 http://a.test/ unasked_304,revisit"]);
+    }
+    assert_eq!(bench.statistics().books.not_modified, 0);
+}
