@@ -298,6 +298,40 @@ async fn hosts_at_one_address_count_as_one() {
     check(false, true).await;
 }
 
+/// A change of host at an address cost two: its place had come a moment too early, and it was sent behind all others.
+#[tokio::test(start_paused = true)]
+async fn a_change_of_host_at_one_address_costs_one_delay() {
+    for (pages, response_ms) in [(1, 0), (3, 0), (1, 150), (3, 150)] {
+        let mut script = Scripted::new();
+        let mut seeds = Vec::new();
+        for host in (0..5).map(|n| format!("s{n}.test")) {
+            script.answer(
+                &format!("http://{host}/robots.txt"),
+                status(404),
+                vec![Step::Wait(Duration::from_millis(response_ms))],
+            );
+            script.resolve(&host, [192, 0, 2, 1].into());
+            for page in 0..pages {
+                seeds.push(format!("http://{host}/{page}"));
+                let answer = vec![Step::Wait(Duration::from_millis(response_ms)), Step::bytes("x")];
+                script.answer(&format!("http://{host}/{page}"), status(200), answer);
+            }
+        }
+        let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
+        let mut bench = Bench::new(script, &seeds, |config| {
+            config.politeness.delay_ms = 1000;
+            config.politeness.per_ip = true;
+        });
+        assert_eq!(bench.run(1000).await.len(), 5 * pages, "every page is fetched");
+        let times = bench.crawl.fetch.times("");
+        assert_eq!(times.len(), 5 * (pages + 1));
+        let gaps: Vec<u64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_millis() as u64).collect();
+        // A millisecond is what the clock cuts off.
+        let expected = 1000 + response_ms..=1002 + response_ms;
+        assert!(gaps.iter().all(|gap| expected.contains(gap)), "{pages} pages, {response_ms} ms: {gaps:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_host_that_cannot_be_reached_fails_its_pages_with_the_reason() {
     for (error, code) in [(FetchError::Dns, -1), (FetchError::Connect, -2), (FetchError::Lost, -3)] {
