@@ -18,7 +18,7 @@ use crate::cli;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::control::{self, Client, Request};
-use crate::daemon::options;
+use crate::daemon::{foreign, options};
 use crate::questions::QuestionError;
 use crate::url_batch::UrlBatch;
 
@@ -82,6 +82,9 @@ fn change(
     now: Millis,
     work: impl FnOnce(&Frontier) -> Result<Imported, QuestionError>,
 ) -> Result<Imported, QuestionError> {
+    if let Some(what) = foreign(dir) {
+        return Err(QuestionError::Usage(what));
+    }
     let frontier = Frontier::open(options(config, dir), now, || {})?;
     let done = work(&frontier);
     let closed = frontier.close();
