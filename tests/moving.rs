@@ -197,7 +197,10 @@ fn a_whole_frontier_does_not_go_into_a_running_crawl() {
     assert!(said.contains("--older-than \"long\""), "{said}");
     let (code, _, said) = command(&crawl.data(), &["import", "--queue"], "http://site0.test/100\nnonsense\n");
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("line 2: not a URL") && said.contains("the lines before it are imported"), "{said}");
+    assert!(
+        said.contains("line 2: \"nonsense\": not a URL") && said.contains("the lines before it are imported"),
+        "{said}"
+    );
     assert_eq!(crawl.seen(&["http://site0.test/100".to_owned()]), [true]);
     stop(&crawl, run);
 }
@@ -224,7 +227,7 @@ fn hostile_files_end_with_the_line_that_is_wrong() {
     let bomb = gzip(&[HEAD.as_bytes(), &vec![b' '; 64 << 20]].concat());
     assert!(bomb.len() < 100_000, "{} bytes", bomb.len());
     for (bytes, said) in [
-        (good.replacen("fetched", "lost", 1).into_bytes(), "line 2: state: \"lost\" is none; the lines before it"),
+        (good.replacen("fetched", "lost", 1).into_bytes(), "line 2: state: \"lost\" is no state; nothing is imported"),
         (good.clone().into_bytes(), "line 1002: the file is cut off here"),
         (packed[..packed.len() - 4].to_vec(), "line 1002: cannot be read"),
         (packed.clone(), "line 1002: the file is cut off here"),
