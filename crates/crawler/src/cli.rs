@@ -119,6 +119,13 @@ pub struct ConfigArgs {
     pub set: Vec<String>,
 }
 
+impl ConfigArgs {
+    /// Whether anything was said of the config.
+    pub fn is_given(&self) -> bool {
+        self.config.is_some() || !self.set.is_empty()
+    }
+}
+
 /// The data directory.
 #[derive(Debug, Args)]
 pub struct Data {

@@ -48,7 +48,7 @@ use crate::worker::{Crawl, Orders};
 use crate::{audit, budget, explain, export, forget, import};
 
 pub use foreign::foreign;
-pub use options::{addresses, fetch_settings, fields, filter_options, options};
+pub use options::{addresses, fetch_settings, fields, filter_options, growth_guard, options};
 pub use seeding::scope;
 
 use dispatch::Dispatcher;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use frontier::transfer::{ExportError, ImportError};
-use frontier::{Canonical, FilterOptions, Frontier};
+use frontier::{Canonical, FilterOptions, Frontier, RuleOptions};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -139,44 +139,61 @@ pub fn stats(dir: &Path) -> Result<Snapshot, QuestionError> {
     }
 }
 
-/// All that the crawl in `dir` knows of a URL. A stopped one is judged by this config.
+/// All that the crawl in `dir` knows of a URL. A stopped one is judged by this config; its rules are those of the directory,
+/// and where those `asked` differ from them, that is told.
 ///
 /// # Errors
 /// When it is no URL that can be crawled, or nobody can be asked.
-pub fn explain(dir: &Path, config: &Config, url: &str) -> Result<Explained, QuestionError> {
+pub fn explain(
+    dir: &Path,
+    config: &Config,
+    asked: Option<&RuleOptions>,
+    url: &str,
+) -> Result<Explained, QuestionError> {
     // Whatever the rules of a crawl, the same texts are URLs.
     Canonical::parse(url).map_err(|error| QuestionError::Usage(format!("{}: {error}", explain::quoted(url))))?;
-    look(dir)?;
+    let canonical_differs = differing(&look(dir)?, asked);
     let now = Clock::start().now();
     let frontier = match reach(dir, || Frontier::open_existing_under(daemon::options(config, dir), now))? {
         Ok(frontier) => frontier,
         Err(mut client) => {
             let reply = client.ask(&Request::Explain { url: url.to_owned() })?;
-            return Ok(serde_json::from_value(reply).map_err(|error| ClientError::Malformed(error.to_string()))?);
+            let told: Explained =
+                serde_json::from_value(reply).map_err(|error| ClientError::Malformed(error.to_string()))?;
+            return Ok(Explained { canonical_differs, ..told });
         }
     };
     let scope = daemon::scope(dir, &config.scope)?;
-    let judges = Judges { config, scope: &scope, robots: None };
-    Ok(explain::explain(&frontier, &judges, url, now)?)
+    let pages = u64::try_from(frontier.statistics()?.books.fetched).unwrap_or(0);
+    let judges = Judges { config, scope: &scope, robots: None, pages };
+    Ok(Explained { canonical_differs, ..explain::explain(&frontier, &judges, url, now)? })
 }
 
-/// What the audit of the crawl in `dir` says. `filter` is what a stopped one is judged by.
+/// What the audit of the crawl in `dir` says. `filter` is what a stopped one is judged by; rules as in [`explain`].
 ///
 /// # Errors
 /// When nobody can be asked.
-pub fn audit(dir: &Path, filter: FilterOptions) -> Result<Value, QuestionError> {
-    match open(dir, Some(filter))? {
-        Source::Daemon(mut client) => Ok(client.ask(&Request::Audit)?),
-        Source::Stopped(frontier) => Ok(audit::to_json(&frontier.audit()?)),
-    }
+pub fn audit(dir: &Path, filter: FilterOptions, asked: Option<&RuleOptions>) -> Result<Value, QuestionError> {
+    let canonical_differs = differing(&look(dir)?, asked);
+    let mut report = match open(dir, Some(filter))? {
+        Source::Daemon(mut client) => client.ask(&Request::Audit)?,
+        Source::Stopped(frontier) => audit::to_json(&frontier.audit()?),
+    };
+    report["canonical_differs"] = canonical_differs.into();
+    Ok(report)
 }
 
-/// That there is a crawl in the directory, and one that this program understands.
-fn look(dir: &Path) -> Result<(), QuestionError> {
+/// That there is a crawl in the directory, and one that this program understands; and its rules.
+fn look(dir: &Path) -> Result<RuleOptions, QuestionError> {
     match Frontier::look(dir) {
         Err(frontier::Error::NoCrawl(dir)) => Err(QuestionError::Missing(dir.display().to_string())),
         looked => Ok(looked?),
     }
+}
+
+/// Names of the rules that whoever asks has set otherwise than the directory.
+fn differing(of_dir: &RuleOptions, asked: Option<&RuleOptions>) -> Vec<String> {
+    asked.map_or_else(Vec::new, |asked| of_dir.differing(asked))
 }
 
 /// Without the crawl's config there are no budgets, and all would be released at once; nothing puts them back.

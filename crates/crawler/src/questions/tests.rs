@@ -36,3 +36,28 @@ fn a_refusal_on_a_stopped_directory_names_no_daemon() {
     assert_eq!(error.to_string(), "refused: \"a b\" is not the name of a host (bad_host)");
     assert_eq!(error.exit(), Exit::Usage);
 }
+
+/// They were answered by the directory's rules without a word.
+#[test]
+fn other_canonical_rules_than_the_directory_s_are_told() {
+    let dir = stopped();
+    let mut config = Config::default();
+    let names = |config: &Config| {
+        let explained = explain(dir.path(), config, Some(&config.canonical), "http://www.a.test/").expect("a URL");
+        let report = audit(dir.path(), FilterOptions::default(), Some(&config.canonical)).expect("an audit");
+        let text = explain::to_text(&explained);
+        assert_eq!(
+            text.contains("\nWARNING: this config has other"),
+            !explained.canonical_differs.is_empty(),
+            "{text}"
+        );
+        assert_eq!(report["canonical_differs"], json!(explained.canonical_differs));
+        explained.canonical_differs
+    };
+    assert_eq!(names(&config), [""; 0]);
+    (config.canonical.fold_www, config.canonical.sort_query) = (true, true);
+    assert_eq!(names(&config), ["fold_www", "sort_query"]);
+    let explained = explain(dir.path(), &config, None, "http://www.a.test/").expect("a URL");
+    assert_eq!(explained.canonical_differs, [""; 0], "nobody has asked for any rules");
+    assert_eq!(explained.url.key, "test,a,www)http/", "the directory's hold");
+}
