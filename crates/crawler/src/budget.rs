@@ -93,8 +93,11 @@ fn done(frontier: &Frontier, action: &Action) -> Result<Value, Refusal> {
         }
         Action::Lift { host } => json!({ "hosts": [row(&frontier.grant(&named(frontier, host)?, Grant::Lifted)?)] }),
         Action::Unslow { host } => json!({ "hosts": [row(&frontier.unslow(&named(frontier, host)?)?)] }),
-        Action::Release { host } => {
-            let host = named(frontier, host)?;
+        Action::Release { host: name } => {
+            let host = named(frontier, name)?;
+            if !frontier.explain(&host)?.host.is_known {
+                return done(frontier, &Action::Show { host: Some(name.clone()) });
+            }
             let Released { released, parked, .. } = frontier.release(&host)?;
             let budget = frontier.explain(&host)?.budget.filter(|_| parked > 0);
             let held_by = budget.and_then(|budget| budget.held_by).map(|name| format!("budget.{name}"));
@@ -248,6 +251,7 @@ mod tests {
         assert!(said.starts_with("1 URLs released\n"), "{said}");
         let said = release("a.test");
         assert!(said.starts_with("0 URLs released; none is parked\n"), "{said}");
+        assert_eq!(release("c.test"), "c.test is not known: no URL of it was ever found\n");
     }
 
     #[test]

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum QuestionError {
     /// No such directory: check `--data`.
-    #[error("{0} is not a data directory: there is no crawl")]
+    #[error("{0} is not a data directory: it holds no crawl")]
     Missing(String),
     /// The running daemon did not answer.
     #[error(transparent)]
