@@ -169,7 +169,7 @@ pub fn explain(
     Ok(Explained { canonical_differs, ..explain::explain(&frontier, &judges, url, now)? })
 }
 
-/// What the audit of the crawl in `dir` says. `filter` is what a stopped one is judged by; rules as in [`explain`].
+/// What the audit of the crawl in `dir` says. `filter` is what a stopped one is judged by; rules as in [`explain()`].
 ///
 /// # Errors
 /// When nobody can be asked.
