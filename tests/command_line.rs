@@ -97,6 +97,24 @@ fn every_bad_seed_is_named_with_its_line_and_nothing_is_started() {
 }
 
 #[test]
+fn a_directory_of_somebody_else_s_is_not_made_a_crawl() {
+    let dir = tempfile::tempdir().expect("a directory for the test");
+    file(dir.path(), "index.html", "mine");
+    let data = dir.path().to_string_lossy();
+    let seeds = file(dir.path(), "list.txt", "http://a.test/\n");
+    for words in [&["run", "--data", &data, "http://127.0.0.1:1/"][..], &["import", "--data", &data, "--queue", &seeds]]
+    {
+        let said = bad(words, 2);
+        assert!(
+            said.contains("holds no crawl, but files that crawld has not made: [\"index.html\", \"list.txt\"]"),
+            "{said}"
+        );
+        assert!(said.contains("--data DIR"), "{said}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).expect("is there").count(), 2, "nothing is made");
+}
+
+#[test]
 fn inspect_shows_what_becomes_of_urls_and_pages() {
     let lines = json_lines(&good(&["inspect", "url"], "http://WWW.Example.co.uk/a/../b#c\nmailto:x@y\n"));
     let expected = json!({

@@ -119,6 +119,13 @@ pub struct ConfigArgs {
     pub set: Vec<String>,
 }
 
+impl ConfigArgs {
+    /// Whether anything was said of the config.
+    pub fn is_given(&self) -> bool {
+        self.config.is_some() || !self.set.is_empty()
+    }
+}
+
 /// The data directory.
 #[derive(Debug, Args)]
 pub struct Data {
@@ -362,7 +369,7 @@ pub struct Rekey {
     /// The rules under which it is made anew.
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Delete the old directory in the end, instead of keeping it as DIR.before-rekey.
+    /// Delete the old directory in the end, instead of keeping it as DIR.before-rekey (-2, -3, … where that is taken).
     #[arg(long)]
     pub delete_old: bool,
 }

@@ -1,5 +1,6 @@
 //! The crawl as a process: opens the frontier, keeps the workers busy, watches, reports, and stops in order.
 //!
+//! * `foreign` refuses a directory of somebody else's,
 //! * `announce` says what the directory holds already, and what has changed since,
 //! * `seeding` offers the seeds and builds the scope from them,
 //! * `dispatch` is the one loop that asks the frontier for leases,
@@ -12,6 +13,7 @@
 
 mod announce;
 mod dispatch;
+mod foreign;
 mod options;
 mod reporter;
 mod seeding;
@@ -45,7 +47,8 @@ use crate::statistics::{Event, Snapshot};
 use crate::worker::{Crawl, Orders};
 use crate::{audit, budget, explain, export, forget, import};
 
-pub use options::{addresses, fetch_settings, fields, filter_options, options};
+pub use foreign::foreign;
+pub use options::{addresses, fetch_settings, fields, filter_options, growth_guard, options};
 pub use seeding::scope;
 
 use dispatch::Dispatcher;
@@ -91,6 +94,9 @@ pub enum Ending {
 /// Why a crawl could not go on. What was committed is kept.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
+    /// The data directory is somebody else's. The text says what is in it, and what to do.
+    #[error("{0}")]
+    Foreign(String),
     /// The frontier cannot be opened, or failed.
     #[error(transparent)]
     Frontier(#[from] frontier::Error),
@@ -109,6 +115,7 @@ impl DaemonError {
     /// The exit code that tells the caller what to do.
     pub fn exit(&self) -> Exit {
         match self {
+            Self::Foreign(_) => Exit::Usage,
             Self::Frontier(error) => exit_of(error),
             Self::Log(_) => Exit::Storage,
             Self::Control(_) | Self::Internal(_) => Exit::Failure,
@@ -207,8 +214,11 @@ async fn last_line(reporter: &Reporter, ending: &Ending) -> Result<Snapshot, Dae
 async fn open(plan: &Plan, clock: Clock, wake: &Arc<Notify>) -> Result<Frontier, DaemonError> {
     let options = options(&plan.config, &plan.dir);
     let wake = Arc::clone(wake);
-    let opened = blocking(move || Frontier::open(options, clock.now(), move || wake.notify_one())).await?;
-    Ok(opened?)
+    let opened = blocking(move || match foreign(&options.dir) {
+        Some(what) => Err(DaemonError::Foreign(what)),
+        None => Ok(Frontier::open(options, clock.now(), move || wake.notify_one())?),
+    });
+    opened.await?
 }
 
 /// Commits, checkpoints and releases the data directory, once nobody else holds the frontier.

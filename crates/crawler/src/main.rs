@@ -134,13 +134,16 @@ fn stats(args: &Stats) -> Result<(), Failure> {
 }
 
 fn explain(args: &Explain) -> Result<(), Failure> {
-    let explained = questions::explain(&args.data.dir, &config_of(&args.config)?, &args.url).map_err(question)?;
+    let config = config_of(&args.config)?;
+    let asked = args.config.is_given().then_some(&config.canonical);
+    let explained = questions::explain(&args.data.dir, &config, asked, &args.url).map_err(question)?;
     print(if args.json { explain::to_json(&explained) } else { explain::to_text(&explained) })
 }
 
 fn audit(args: &Audit) -> Result<(), Failure> {
-    let filter = daemon::filter_options(&config_of(&args.config)?);
-    let report = questions::audit(&args.data.dir, filter).map_err(question)?;
+    let config = config_of(&args.config)?;
+    let asked = args.config.is_given().then_some(&config.canonical);
+    let report = questions::audit(&args.data.dir, daemon::filter_options(&config), asked).map_err(question)?;
     print(if args.json { format!("{report}\n") } else { audit::to_text(&report) })?;
     match audit::has_failed(&report) {
         true => Err(Failure::new(Exit::Failure, "the audit has failed")),

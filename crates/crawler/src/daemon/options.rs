@@ -41,14 +41,20 @@ pub fn options(config: &Config, dir: &Path) -> frontier::Options {
         },
         retry_delay_ms: config.politeness.retry_delay_secs.saturating_mul(1000),
         max_retry_delay_ms: config.politeness.max_retry_delay_secs.saturating_mul(1000),
-        growth_guard: GrowthGuard {
-            enabled: config.growth_guard.enabled,
-            max_similar_pages: config.growth_guard.max_similar_pages,
-            max_query_urls: config.growth_guard.max_query_urls,
-            slow_factor: config.growth_guard.slow_factor,
-            max_delay_ms: config.growth_guard.max_delay_secs.saturating_mul(1000),
-        },
+        growth_guard: growth_guard(config),
         recrawl: recrawl(&config.recrawl),
+    }
+}
+
+/// When a host that grows without end is slowed, and how much.
+pub fn growth_guard(config: &Config) -> GrowthGuard {
+    let guard = &config.growth_guard;
+    GrowthGuard {
+        enabled: guard.enabled,
+        max_similar_pages: guard.max_similar_pages,
+        max_query_urls: guard.max_query_urls,
+        slow_factor: guard.slow_factor,
+        max_delay_ms: guard.max_delay_secs.saturating_mul(1000),
     }
 }
 

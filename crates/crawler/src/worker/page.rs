@@ -73,6 +73,9 @@ pub(super) async fn fetch<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, mut u
         }
     };
     visit.is_conditional = is_conditional;
+    if visit.status == 304 && !is_conditional {
+        visit.notes.push("unasked_304".into());
+    }
     if hops > 0 {
         visit.brought = visit.brought.without_validators();
         visit.notes.push(format!("redirects_{hops}").into());

@@ -2,6 +2,8 @@
 //!
 //! Invariant: every field of a record and of a host's state is named here, or does not compile.
 
+mod mistake;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,8 @@ use crate::record::{HostState, Record, State};
 use crate::robots::{self, RobotsMemory};
 use crate::trace::{Trace, kept};
 use crate::wire::WireError;
+
+use mistake::Shape;
 
 /// Version of the format that is written; this and all before it are read.
 pub const VERSION: u32 = 2;
@@ -56,7 +60,7 @@ impl<'a> Head<'a> {
                 head.version
             )),
             Ok(_) => Ok(()),
-            Err(error) => Err(format!("not the first line of an export: {}", reason(&error))),
+            Err(_) => Err(format!("not the first line of an export: {}", mistake::of(line, &mistake::FIRST))),
         }
     }
 }
@@ -283,7 +287,7 @@ pub(super) fn json(value: &impl Serialize) -> String {
 
 /// Reads a line, its keys made by these rules, or says what is wrong with it.
 pub(super) fn parse(line: &[u8], rules: &Rules) -> Result<Line, String> {
-    let kind: AnyKind = serde_json::from_slice(line).map_err(|error| reason(&error))?;
+    let kind: AnyKind = understood(line, &mistake::ANY)?;
     if kind.robots.is_some() {
         return parse_robots(line, rules);
     }
@@ -291,7 +295,7 @@ pub(super) fn parse(line: &[u8], rules: &Rules) -> Result<Line, String> {
         (Some(_), _, _) => parse_url(line, rules),
         (None, Some(_), _) => parse_host(line, rules),
         (None, None, Some(_)) => {
-            let End { end } = serde_json::from_slice(line).map_err(|error| reason(&error))?;
+            let End { end } = understood(line, &mistake::END)?;
             Ok(Line::End(end))
         }
         (None, None, None) => Err("neither a host nor a URL nor the end".to_owned()),
@@ -299,7 +303,7 @@ pub(super) fn parse(line: &[u8], rules: &Rules) -> Result<Line, String> {
 }
 
 fn parse_host(line: &[u8], rules: &Rules) -> Result<Line, String> {
-    let line: HostLine<'_> = serde_json::from_slice(line).map_err(|error| reason(&error))?;
+    let line: HostLine<'_> = understood(line, &mistake::HOST)?;
     let HostLine { host, next_slot_ms, delay_ms, failures, blocked_until_ms, blocked_by, granted, lifted, growth } =
         line;
     let canonical = rules.parse(&format!("https://{host}/")).map_err(|error| format!("host: {error}"))?;
@@ -327,7 +331,7 @@ fn parse_host(line: &[u8], rules: &Rules) -> Result<Line, String> {
 }
 
 fn parse_robots(line: &[u8], rules: &Rules) -> Result<Line, String> {
-    let line: RobotsLine<'_> = serde_json::from_slice(line).map_err(|error| reason(&error))?;
+    let line: RobotsLine<'_> = understood(line, &mistake::ROBOTS)?;
     let RobotsLine {
         robots: origin,
         fetched_ms: fetched,
@@ -352,11 +356,11 @@ fn parse_robots(line: &[u8], rules: &Rules) -> Result<Line, String> {
 }
 
 fn parse_url(line: &[u8], rules: &Rules) -> Result<Line, String> {
-    let line: UrlLine<'_> = serde_json::from_slice(line).map_err(|error| reason(&error))?;
+    let line: UrlLine<'_> = understood(line, &mistake::URL)?;
     let trace = trace(&line)?.text();
     let UrlLine { url, state, status, depth, attempts, starts, first_seen_secs, due_secs, interval_secs, .. } = line;
     let canonical = rules.parse(&url).map_err(|error| format!("url: {error}"))?;
-    let state = State::from_word(&state).ok_or_else(|| format!("state: {state:?} is none"))?;
+    let state = State::from_word(&state).ok_or_else(|| format!("state: {state:?} is no state"))?;
     if due_secs > 0 && (interval_secs == 0 || !matches!(state, State::Fetched | State::Queued)) {
         return Err("due_secs is for a fetched or queued URL with an interval_secs".to_owned());
     }
@@ -372,7 +376,7 @@ fn parse_url(line: &[u8], rules: &Rules) -> Result<Line, String> {
 /// What a line says of the last visit.
 fn trace<'a>(line: &'a UrlLine<'_>) -> Result<Trace<'a>, String> {
     let digest = line.digest.as_deref().map(|text| u64::from_str_radix(text, 16)).transpose();
-    let digest = digest.map_err(|error| format!("digest: {error}"))?;
+    let digest = digest.map_err(|_| "digest: not a number of up to 16 hexadecimal digits".to_owned())?;
     let [etag, last_modified] = [("etag", &line.etag), ("last_modified", &line.last_modified)].map(|(name, text)| {
         let text = text.as_deref();
         if kept(text) == text { Ok(text) } else { Err(format!("{name}: too long, or not printable ASCII")) }
@@ -380,13 +384,11 @@ fn trace<'a>(line: &'a UrlLine<'_>) -> Result<Trace<'a>, String> {
     Ok(Trace { learnt: line.interval_learnt, digest, etag: etag?, last_modified: last_modified? })
 }
 
-/// What serde says, without its own line number (each line is read by itself).
-fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" at line 1 ") {
-        Some(place) => format!("{} at {}", &text[..place], &text[place + " at line 1 ".len()..]),
-        None => text,
-    }
+/// An object on a line, or what is wrong with it.
+fn understood<'a, T: Deserialize<'a>>(line: &'a [u8], shape: &Shape) -> Result<T, String> {
+    // A list of the values in their order would do for serde.
+    let is_object = line.trim_ascii_start().starts_with(b"{");
+    serde_json::from_slice(line).ok().filter(|_| is_object).ok_or_else(|| mistake::of(line, shape))
 }
 
 fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
