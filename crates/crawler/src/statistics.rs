@@ -202,13 +202,15 @@ pub struct RefusedBy {
     pub query_bytes: i64,
     /// `traps.max_query_parameters`
     pub query_parameters: i64,
+    /// Not the sitemap's to name: another host, or outside its directory.
+    pub sitemap_location: i64,
 }
 
 impl RefusedBy {
     fn new(books: &Books) -> Self {
-        let [depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters] =
+        let [depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters, sitemap_location] =
             books.refused_by_rule();
-        Self { depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters }
+        Self { depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters, sitemap_location }
     }
 }
 

@@ -64,6 +64,7 @@ fn books(s: &Snapshot) -> Books {
         refused_repeated_segments: s.refused_by.repeated_segments,
         refused_query_bytes: s.refused_by.query_bytes,
         refused_query_parameters: s.refused_by.query_parameters,
+        refused_sitemap_location: s.refused_by.sitemap_location,
         out_of_scope: s.out_of_scope,
         offered: s.offered,
         hot_cache_seen: s.hot_cache_seen,
