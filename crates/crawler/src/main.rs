@@ -18,7 +18,7 @@ use crawler::demo::{self, DemoError};
 use crawler::exit::Exit;
 use crawler::fetch::HttpFetch;
 use crawler::{
-    audit, budget, disk, explain, export, extract, forget, import, inspect, questions, rekey, seeds, signals,
+    audit, budget, disk, explain, export, extract, forget, import, inspect, questions, rekey, seeds, signals, sitemap,
     statistics,
 };
 use frontier::Rules;
@@ -189,6 +189,11 @@ fn look(what: Inspect) -> Result<(), Failure> {
             let body = std::fs::read(&file)
                 .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", file.display())))?;
             extract::inspect_links(&base, &body, &mut out)?;
+        }
+        Inspect::Sitemap { url, file } => {
+            let body = std::fs::read(&file)
+                .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", file.display())))?;
+            sitemap::inspect_sitemap(&url, &body, &mut out)?;
         }
     }
     Ok(out.flush()?)

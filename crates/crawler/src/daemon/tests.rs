@@ -33,6 +33,7 @@ fn plan(dir: &Path, change: impl FnOnce(&mut Config)) -> Plan {
     config.politeness.connections_per_host = 4;
     config.frontier.partitions = 1;
     config.filter.initial_capacity = 1000;
+    config.sitemap.enabled = false;
     config.journal.commit_interval_ms = 1;
     config.crawl.idle_exit_secs = 0;
     change(&mut config);

@@ -10,8 +10,8 @@ use frontier::{BlockReason, Canonical, Health, HostReport, RobotsMemory};
 use tracing::info;
 use url::{Position, Url};
 
-use super::remembered;
 use super::trip::Trip;
+use super::{remembered, sitemaps};
 use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
 use crate::fetch_code;
 use crate::politeness;
@@ -39,28 +39,34 @@ pub(super) enum Rules {
     },
 }
 
-/// The rules for a page.
-pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url) -> Rules {
+/// The rules for a page that is `depth` links from a seed. When they are read, the host's sitemaps are offered.
+pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url, depth: u16) -> Rules {
     let crawl = trip.crawl;
     if !crawl.config.politeness.obey_robots {
         return Rules::Known(Arc::default());
     }
     let cell = crawl.robots.cell(&url[..Position::BeforePath], crawl.clock.now());
     let mut health = None;
+    let mut is_read = false;
     let ask = async || {
+        is_read = true;
         let memory = remembered::recall(trip, url).await;
         let holds = |memory| Answer::of_memory(memory, &crawl.config.crawl.user_agent, crawl.clock.now());
         if let Some(answer) = memory.as_ref().and_then(holds) {
             return answer;
         }
         let mut learned = None;
-        let (answer, says) = ask(trip, url, memory.as_ref(), &mut learned).await;
+        let (answer, says) = ask(trip, url, depth, memory.as_ref(), &mut learned).await;
         remembered::remember(trip, url, learned).await;
         health = Some(says);
         answer
     };
-    let rules = cell.get_or_init(ask).await.rules.clone();
+    let Answer { rules, expires } = cell.get_or_init(ask).await.clone();
     if let Some(rules) = &rules {
+        // Rules that do not hold stand for those of a host that our own rule forbids.
+        if is_read && expires > crawl.clock.now() {
+            sitemaps::offer_of_host(trip, url, depth, rules).await;
+        }
         trip.delay_ms = politeness::delay_ms(&crawl.config.politeness, rules.crawl_delay());
     }
     let report = health.filter(|_| trip.asked()).map(|health| trip.report(health));
@@ -98,6 +104,7 @@ fn has_to_rest(report: &HostReport) -> bool {
 async fn ask<F: Fetch>(
     trip: &mut Trip<'_, F>,
     page: &Url,
+    depth: u16,
     memory: Option<&RobotsMemory>,
     learned: &mut Option<RobotsMemory>,
 ) -> (Answer, Health) {
@@ -152,7 +159,7 @@ async fn ask<F: Fetch>(
                 return (answer, health);
             }
             report(trip, elsewhere.as_ref(), health);
-            share(trip, &url, &answer);
+            share(trip, &url, depth, &answer).await;
             // What asks for rest is the other host.
             let health = if answer.rules.is_some() { Health::Answered } else { UNREACHABLE };
             return (answer, health);
@@ -201,12 +208,16 @@ fn shared<F: Fetch>(trip: &Trip<'_, F>, url: &Url) -> Option<Answer> {
     cell.get().filter(|answer| answer.rules.is_some()).cloned()
 }
 
-/// Keeps an answer for the host that gave it, so that the next one redirected to it need not ask.
-fn share<F: Fetch>(trip: &Trip<'_, F>, url: &Url, answer: &Answer) {
-    if url.path() == "/robots.txt" && url.query().is_none() && answer.rules.is_some() {
-        let cell = trip.crawl.robots.cell(&url[..Position::BeforePath], trip.crawl.clock.now());
-        // Somebody else may be asking just now; then that answer counts.
-        let _ = cell.set(answer.clone());
+/// Keeps an answer for the host that gave it, so that the next one redirected to it need not ask. Nor will that host's own
+/// pages, so its sitemaps are offered now.
+async fn share<F: Fetch>(trip: &Trip<'_, F>, url: &Url, depth: u16, answer: &Answer) {
+    let Some(rules) = answer.rules.as_ref().filter(|_| url.path() == "/robots.txt" && url.query().is_none()) else {
+        return;
+    };
+    let cell = trip.crawl.robots.cell(&url[..Position::BeforePath], trip.crawl.clock.now());
+    // Somebody else may be asking just now; then that answer counts.
+    if cell.set(answer.clone()).is_ok() {
+        sitemaps::offer_of_host(trip, url, depth, rules).await;
     }
 }
 

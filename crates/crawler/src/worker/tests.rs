@@ -1,5 +1,7 @@
 //! Journeys through scripted sites, with a real frontier in a temporary directory and time that stands still.
 
+mod sitemaps;
+
 use std::time::Duration;
 
 use frontier::{FoundUrl, Next, Statistics};
@@ -32,6 +34,7 @@ impl Bench {
         config.journal.commit_interval_ms = 0;
         config.frontier.partitions = 1;
         config.filter.initial_capacity = 1000;
+        config.sitemap.enabled = false;
         change(&mut config);
         let clock = Clock::start();
         let options = daemon::options(&config, dir.path());
