@@ -34,6 +34,8 @@ const BASE: &[&str] = &[
     "filter.initial_capacity=10000",
     "store.min_free_disk_bytes=0",
     "statistics.interval_secs=1",
+    // What a crawl asks for is what its test says.
+    "sitemap.enabled=false",
 ];
 
 /// A crawl that can be started again and again on one data directory.

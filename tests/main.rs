@@ -16,6 +16,7 @@
 //! | `complaints` | what users of other crawlers complained of: where each is put to the test |
 //! | `rekey` | other canonical rules: refused, taken over by one command, killed in the middle, and nothing lost |
 //! | `robots_memory` | robots.txt is known after a restart, and asked for anew as little as can be |
+//! | `sitemaps` | pages that only sitemaps know, what a sitemap may not speak for, a kill in the middle |
 //! | `command_line` | config, seeds, inspect, help |
 //! | `structure` | who may name what, and where files may be |
 //!
@@ -42,6 +43,7 @@ mod recrawl;
 mod rekey;
 mod robots_memory;
 mod site_crawl;
+mod sitemaps;
 mod stopping;
 mod structure;
 mod web;

@@ -398,6 +398,15 @@ pub enum Inspect {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// Print the entries of a sitemap, one JSON line each: url, kind, lastmod, changefreq, priority; then how it ended.
+    Sitemap {
+        /// URL of the sitemap, which decides for which URLs it may speak.
+        #[arg(long, value_name = "URL")]
+        url: Url,
+        /// The sitemap: XML, text, RSS or Atom, gzipped or not.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
 }
 
 #[cfg(test)]

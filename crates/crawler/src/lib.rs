@@ -17,7 +17,8 @@
 //! 5. **Leased.** The dispatcher in [`daemon`] asks the frontier for the next URL that may be fetched now, and gives it to
 //!    a worker. [`politeness`] says how long a host rests; the frontier keeps the schedule.
 //! 6. **Fetched.** [`worker::journey`], to be read from top to bottom: the rules of the host's robots.txt ([`robots`],
-//!    remembered in [`robots_cache`]), then the page through [`fetch`], past the guard of [`address`]; HTML goes through
+//!    remembered in [`robots_cache`]), then the page through [`fetch`], past the guard of [`address`]; a sitemap goes through
+//!    [`sitemap`] and counts like a page whose links are its entries; HTML goes through
 //!    [`extract`] while it arrives ([`charset`] says in which encoding), and through [`fields`] where fields are wanted.
 //! 7. **Completed.** Outcome, host report and URLs found are one verb again. When that is durable, the page gets its line in
 //!    [`crawl_log`]; failures stand there under the numbers of [`fetch_code`].
@@ -71,6 +72,7 @@ pub mod scope;
 pub mod seeds;
 pub mod select;
 pub mod signals;
+pub mod sitemap;
 pub mod sketch;
 pub mod statistics;
 pub mod traps;

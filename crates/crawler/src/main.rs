@@ -20,7 +20,7 @@ use crawler::exit::Exit;
 use crawler::fetch::HttpFetch;
 use crawler::robots::{self, Robots};
 use crawler::{
-    audit, budget, disk, explain, export, extract, forget, import, inspect, questions, rekey, seeds, signals,
+    audit, budget, disk, explain, export, extract, forget, import, inspect, questions, rekey, seeds, signals, sitemap,
     statistics,
 };
 use frontier::Rules;
@@ -196,6 +196,11 @@ fn look(what: Inspect) -> Result<(), Failure> {
         Inspect::Robots { agent, file } => {
             let rules = Robots::parse_for(&agent, &file_of(&file)?);
             robots::inspect(&rules, io::stdin().lock(), &mut out)?;
+        }
+        Inspect::Sitemap { url, file } => {
+            let body = std::fs::read(&file)
+                .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", file.display())))?;
+            sitemap::inspect_sitemap(&url, &body, &mut out)?;
         }
     }
     Ok(out.flush()?)

@@ -205,13 +205,32 @@ pub struct RefusedBy {
     /// `extract.obey_meta_robots`, `extract.obey_rel_nofollow`
     #[serde(default)]
     pub nofollow: i64,
+    /// Not the sitemap's to name: another host, or outside its directory.
+    pub sitemap_location: i64,
 }
 
 impl RefusedBy {
     fn new(books: &Books) -> Self {
-        let [depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters, nofollow] =
-            books.refused_by_rule();
-        Self { depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters, nofollow }
+        let [
+            depth,
+            page_links,
+            path_segments,
+            repeated_segments,
+            query_bytes,
+            query_parameters,
+            nofollow,
+            sitemap_location,
+        ] = books.refused_by_rule();
+        Self {
+            depth,
+            page_links,
+            path_segments,
+            repeated_segments,
+            query_bytes,
+            query_parameters,
+            nofollow,
+            sitemap_location,
+        }
     }
 }
 

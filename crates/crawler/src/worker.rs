@@ -9,6 +9,7 @@ mod page;
 mod remembered;
 mod revisit;
 mod rules;
+mod sitemaps;
 #[cfg(test)]
 mod tests;
 mod trip;
@@ -168,7 +169,7 @@ async fn visit<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: Url) -> Res
     }
     // 3. What does the host's robots.txt say? Asked for under this lease when it is not known; the page then waits the
     //    host's delay like any next request.
-    let robots = match rules::of_host(trip, &url).await {
+    let robots = match rules::of_host(trip, &url, lease.depth()).await {
         Rules::Known(robots) => robots,
         Rules::Later(report) => return Err(report),
         Rules::NoAnswer { report, code: status } => {

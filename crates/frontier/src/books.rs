@@ -113,6 +113,8 @@ books! {
     due_again,
     /// Of those refused: the page or the link says that it is not to be followed.
     refused_nofollow,
+    /// Of those refused: named by a sitemap that may not speak for them.
+    refused_sitemap_location,
 }
 
 impl Books {
@@ -180,7 +182,7 @@ impl Books {
     }
 
     /// The counters of the rules that refuse, in the order of [`crate::Refused`].
-    pub fn refused_by_rule(&self) -> [i64; 7] {
+    pub fn refused_by_rule(&self) -> [i64; 8] {
         [
             self.refused_depth,
             self.refused_page_links,
@@ -189,6 +191,7 @@ impl Books {
             self.refused_query_bytes,
             self.refused_query_parameters,
             self.refused_nofollow,
+            self.refused_sitemap_location,
         ]
     }
 

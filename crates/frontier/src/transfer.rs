@@ -65,6 +65,8 @@
 //! | `digest` | hex | of the body that the last visit brought; none |
 //! | `etag`, `last_modified` | | of the same, as they were sent; none |
 //! | `referrer` | | the page it was first found on, kept while it is queued; none |
+//! | `priority` | | its class within its host's queue, 0 to 7; 4 |
+//! | `sitemap_level` | | it is expected to be a sitemap: 1 for one that a robots.txt names, one more for each that leads to it; 0 |
 //!
 //! **The last line** counts hosts, robots.txt (`robots`; 0), and URLs by state. A file without it was cut off; one whose lines do not add up to it was
 //! changed by somebody who did not change it too.

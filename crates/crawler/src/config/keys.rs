@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::section::{Log, Section};
 use super::{
     Address, Budget, Config, Crawl, Extract, Fetch, Field, Filter, Frontier, GrowthGuard, Journal, Mode, Pattern,
-    Politeness, Priority, ScopeRules, Statistics, Store, Traps, canonical, recrawl, resolve,
+    Politeness, Priority, ScopeRules, Statistics, Store, Traps, canonical, recrawl, resolve, sitemap,
 };
 use crate::fields::check_selector;
 
@@ -35,6 +35,7 @@ pub(super) fn apply(document: &DeTable<'_>, config: &mut Config, log: &mut Log) 
         root.table("politeness", |s| politeness(s, &mut config.politeness));
         root.table("fetch", |s| fetch(s, &mut config.fetch));
         root.table("extract", |s| extract(s, &mut config.extract));
+        root.table("sitemap", |s| sitemap::read(s, &mut config.sitemap));
         root.table("traps", |s| traps(s, &mut config.traps));
         root.table("priority", |s| priority(s, &mut config.priority));
         root.table("budget", |s| budget(s, &mut config.budget));

@@ -14,6 +14,7 @@ mod pattern;
 mod recrawl;
 mod resolve;
 mod section;
+mod sitemap;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,7 @@ pub use mistakes::{ConfigErrors, Mistake, Place};
 pub use pattern::Pattern;
 pub use recrawl::Recrawl;
 pub use resolve::Address;
+pub use sitemap::Sitemap;
 
 /// Everything that can be configured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -45,6 +47,8 @@ pub struct Config {
     pub fetch: Fetch,
     /// What is taken from a page.
     pub extract: Extract,
+    /// What is taken from sitemaps.
+    pub sitemap: Sitemap,
     /// What looks like a space without end.
     pub traps: Traps,
     /// Which URLs of a host go out first.

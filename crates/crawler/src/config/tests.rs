@@ -91,6 +91,7 @@ fn everything_changed() -> Config {
         "extract.obey_meta_robots=false",
         "extract.obey_rel_nofollow=true",
         "traps={max_path_segments=1, max_repeated_segments=1, max_query_bytes=1, max_query_parameters=1}",
+        "sitemap={enabled=false, well_known=[], max_nesting=0, max_entries=1, max_bytes=1024, priority_classes=0}",
         "priority={seeds=1, links=2, per_link=3}",
         "budget={max_urls_per_host=1, max_urls_per_domain=2, max_pages_per_host=3, max_pages_per_domain=4, park=false}",
         "recrawl={enabled=true, initial_interval_secs=8, min_interval_secs=7, max_interval_secs=9, growth=3.0, shrink=0.25}",

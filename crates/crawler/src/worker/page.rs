@@ -8,6 +8,7 @@ use url::Url;
 
 use super::revisit::{self, Brought, Digest};
 use super::rules::{health_of, health_of_response};
+use super::sitemaps::{self, Look};
 use super::trip::Trip;
 use super::{Crawl, Visit, code, links};
 use crate::charset;
@@ -17,6 +18,7 @@ use crate::fetch_code;
 use crate::robots::Robots;
 use crate::robots::directives::Directives;
 use crate::scope::Verdict;
+use crate::sitemap::End;
 use crate::sketch::Sketcher;
 
 /// Where a redirect leads.
@@ -37,6 +39,8 @@ pub(super) async fn fetch<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, mut u
     let mut visit = loop {
         // Only the page's own URL is asked on a condition: of another one nothing is known.
         let request = if hops == 0 { revisit::request(trip.crawl, lease, &url) } else { Request::new(&url) };
+        let of_sitemap = (lease.sitemap_level() > 0).then_some(trip.crawl.config.sitemap.max_bytes);
+        let request = Request { max_body_bytes: of_sitemap, ..request };
         is_conditional = hops == 0 && request.is_conditional();
         let exchange = match trip.start(request).await {
             Ok(exchange) => exchange,
@@ -96,7 +100,10 @@ fn target<F>(crawl: &Crawl<F>, lease: &Lease, from: &Url, head: &Head) -> Target
             return if url == *from { Target::Loop } else { Target::SamePage(url) };
         }
         Some((_, canonical)) => match links::judge(&crawl.scope, &canonical) {
-            Verdict::In => links::offer(crawl, &mut found, canonical, lease.depth()),
+            Verdict::In => {
+                links::offer(crawl, &mut found, canonical, lease.depth());
+                found.urls.iter_mut().for_each(|url| sitemaps::mark(url, lease.sitemap_level()));
+            }
             Verdict::Out(_) => found.out_of_scope = 1,
         },
         None => found.invalid = 1,
@@ -106,12 +113,43 @@ fn target<F>(crawl: &Crawl<F>, lease: &Lease, from: &Url, head: &Head) -> Target
 
 /// Reads the final response.
 async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut exchange: Exchange<F::Body>) -> Visit {
-    if !exchange.head().is_success() || !is_html(exchange.head()) {
-        let says = directives_of(trip.crawl, exchange.head());
-        let mut visit = drained(trip, exchange).await;
-        note(&mut visit, says);
-        return visit;
+    if !exchange.head().is_success() {
+        return drained_page(trip, exchange).await;
     }
+    let mut start = Vec::new();
+    if sitemaps::may_be(trip.crawl, lease, exchange.head()) {
+        match sitemaps::read(trip, lease, url, &mut exchange).await {
+            Look::Done(visit) => return *visit,
+            Look::Other(read) => start = read,
+        }
+    }
+    let mut visit = if is_html(exchange.head()) {
+        read_page(trip, lease, url, exchange, &start).await
+    } else {
+        drained_page(trip, exchange).await
+    };
+    if lease.sitemap_level() > 0 {
+        visit.notes.push(End::NotASitemap.name().into());
+    }
+    visit
+}
+
+/// Reads a response of which nothing but what its header says to robots is of interest.
+async fn drained_page<F: Fetch>(trip: &mut Trip<'_, F>, exchange: Exchange<F::Body>) -> Visit {
+    let says = directives_of(trip.crawl, exchange.head());
+    let mut visit = drained(trip, exchange).await;
+    note(&mut visit, says);
+    visit
+}
+
+/// Reads a page of HTML, of which the start may have been read already.
+async fn read_page<F: Fetch>(
+    trip: &mut Trip<'_, F>,
+    lease: &Lease,
+    url: &Url,
+    mut exchange: Exchange<F::Body>,
+    start: &[u8],
+) -> Visit {
     let crawl = trip.crawl;
     let label = exchange.head().content_type.as_deref().and_then(charset::label_of).map(str::to_owned);
     let limits = Settings {
@@ -125,25 +163,36 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
     let mut kept = Vec::new();
     let mut digest = Digest::begin(crawl);
     let mut sketcher = crawl.config.growth_guard.enabled.then(Sketcher::default);
+    let mut take = |piece: &[u8]| {
+        extractor.write(piece);
+        if let Some(sketcher) = &mut sketcher {
+            sketcher.write(piece);
+        }
+        if let Some(digest) = &mut digest {
+            digest.write(piece);
+        }
+        if keeps {
+            kept.extend_from_slice(piece);
+        }
+    };
+    take(start);
+    // Where a sitemap was expected, more was asked for than a page may have.
+    let mut is_too_long = false;
     let ended = loop {
         match exchange.chunk().await {
-            Ok(Some(piece)) => {
-                extractor.write(piece.as_ref());
-                if let Some(sketcher) = &mut sketcher {
-                    sketcher.write(piece.as_ref());
-                }
-                if let Some(digest) = &mut digest {
-                    digest.write(piece.as_ref());
-                }
-                if keeps {
-                    kept.extend_from_slice(piece.as_ref());
-                }
+            Ok(Some(_)) if exchange.body_bytes() > crawl.config.fetch.max_body_bytes => {
+                is_too_long = true;
+                break Ok(());
             }
+            Ok(Some(piece)) => take(piece.as_ref()),
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         }
     };
     let mut visit = answered(trip, &exchange);
+    if is_too_long {
+        visit.notes.push("truncated".into());
+    }
     visit.brought = visit.brought.with_digest(digest);
     let page = extractor.finish();
     let obeys = crawl.config.extract.obey_meta_robots;
@@ -198,7 +247,7 @@ async fn drained<F: Fetch>(trip: &mut Trip<'_, F>, mut exchange: Exchange<F::Bod
 }
 
 /// A response, its body read as far as it will be.
-fn answered<F: Fetch>(trip: &mut Trip<'_, F>, exchange: &Exchange<F::Body>) -> Visit {
+pub(super) fn answered<F: Fetch>(trip: &mut Trip<'_, F>, exchange: &Exchange<F::Body>) -> Visit {
     let head = exchange.head();
     trip.tally.bytes += exchange.body_bytes();
     let health = health_of_response(head, trip.crawl.clock.now());
@@ -221,7 +270,7 @@ fn answered<F: Fetch>(trip: &mut Trip<'_, F>, exchange: &Exchange<F::Body>) -> V
 }
 
 /// No whole response.
-fn failed<F: Fetch>(trip: &mut Trip<'_, F>, error: FetchError) -> Visit {
+pub(super) fn failed<F: Fetch>(trip: &mut Trip<'_, F>, error: FetchError) -> Visit {
     let outcome = match error {
         _ if error.excluded() => Outcome::Excluded { code: code(error.code()) },
         _ => Outcome::Failed { code: code(error.code()), transient: error.transient() },

@@ -12,8 +12,8 @@ use frontier::{BlockReason, Health, HostReport, RobotsMemory};
 use tracing::info;
 use url::{Position, Url};
 
-use super::remembered;
 use super::trip::Trip;
+use super::{remembered, sitemaps};
 use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
 use crate::fetch_code;
 use crate::politeness;
@@ -38,8 +38,8 @@ pub(super) enum Rules {
     },
 }
 
-/// The rules for a page.
-pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url) -> Rules {
+/// The rules for a page that is `depth` links from a seed. When they are read, the host's sitemaps are offered.
+pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url, depth: u16) -> Rules {
     let crawl = trip.crawl;
     if !crawl.config.politeness.obey_robots {
         return Rules::Known(Arc::default());
@@ -47,14 +47,16 @@ pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url) -> Rule
     let origin = &url[..Position::BeforePath];
     let cell = crawl.robots.cell(origin, crawl.clock.now());
     let mut health = None;
+    let mut is_read = false;
     let ask = async || {
+        is_read = true;
         let memory = remembered::recall(trip, url).await;
         let holds = |memory| Answer::of_memory(memory, &crawl.config.crawl.user_agent, crawl.clock.now());
         if let Some(answer) = memory.as_ref().and_then(holds) {
             return answer;
         }
         let mut learned = None;
-        let (mut answer, says) = ask(trip, url, memory.as_ref(), &mut learned).await;
+        let (mut answer, says) = ask(trip, url, depth, memory.as_ref(), &mut learned).await;
         if answer.rules.is_none() && no_answer(says).is_none() {
             answer = out_of_patience(trip, url, memory, &mut learned).unwrap_or(answer);
         } else if learned.is_none() && answer.rules.is_some() {
@@ -71,8 +73,12 @@ pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url) -> Rule
     if !was_known {
         crawl.robots.weigh(origin, answer);
     }
-    let rules = answer.rules.clone();
+    let Answer { rules, expires } = answer.clone();
     if let Some(rules) = &rules {
+        // Rules that do not hold stand for those of a host that our own rule forbids.
+        if is_read && expires > crawl.clock.now() {
+            sitemaps::offer_of_host(trip, url, depth, rules).await;
+        }
         trip.delay_ms = politeness::delay_ms(&crawl.config.politeness, rules.crawl_delay());
     }
     let report = health.filter(|_| trip.asked()).map(|health| trip.report(health));
@@ -128,6 +134,7 @@ fn has_to_rest(report: &HostReport) -> bool {
 async fn ask<F: Fetch>(
     trip: &mut Trip<'_, F>,
     page: &Url,
+    depth: u16,
     memory: Option<&RobotsMemory>,
     learned: &mut Option<RobotsMemory>,
 ) -> (Answer, Health) {
@@ -182,7 +189,7 @@ async fn ask<F: Fetch>(
                 return (answer, health);
             }
             elsewhere::report(trip, other.as_ref(), health);
-            elsewhere::share(trip, &url, &answer);
+            elsewhere::share(trip, &url, depth, &answer).await;
             // What asks for rest is the other host.
             let health = if answer.rules.is_some() { Health::Answered } else { UNREACHABLE };
             return (answer, health);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::batch::Said;
 use crate::block_reason::BlockReason;
 use crate::canonical::{Canonical, RULES_VERSION, RuleOptions, Rules, host_name, host_of_key};
-use crate::found::Priority;
+use crate::found::{FoundUrl, Priority};
 use crate::growth::Growth;
 use crate::record::{HostState, Record, State};
 use crate::robots::{self, RobotsMemory};
@@ -143,6 +143,8 @@ struct UrlLine<'a> {
     /// Left out where it is the normal one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     priority: Option<u8>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    sitemap_level: u8,
 }
 
 /// The last line.
@@ -256,8 +258,8 @@ pub(super) fn robots_txt(origin: &str, memory: &RobotsMemory) -> String {
 /// The line of a URL.
 pub(super) fn url(url: &str, record: &Record, referrer: Option<&str>, trace: Option<&str>) -> String {
     // In which block of the store it stands is no business of anybody else's.
-    let Record { state, depth, attempts, starts, status, first_seen_secs, block: _, priority, due_secs, interval_secs } =
-        *record;
+    let Record { state, depth, attempts, starts, status, first_seen_secs, block: _, .. } = *record;
+    let Record { priority, sitemap_level, due_secs, interval_secs, .. } = *record;
     let Trace { learnt, digest, etag, last_modified } = Trace::parse(trace);
     json(&UrlLine {
         url: url.into(),
@@ -275,6 +277,7 @@ pub(super) fn url(url: &str, record: &Record, referrer: Option<&str>, trace: Opt
         last_modified: last_modified.map(Cow::Borrowed),
         referrer: referrer.map(Cow::Borrowed),
         priority: (priority != Priority::default()).then_some(priority.class()),
+        sitemap_level,
     })
 }
 
@@ -369,7 +372,8 @@ fn parse_url(line: &[u8], rules: &Rules) -> Result<Line, String> {
     let referrer = referrer.map_err(|error| format!("referrer: {error}"))?.map(|referrer| referrer.url().to_owned());
     let priority = line.priority.map_or(Priority::default(), |class| Priority::new(class.into()));
     let new = Record::new(state, depth, first_seen_secs);
-    let record = Record { attempts, starts, status, priority, due_secs, interval_secs, ..new };
+    let sitemap_level = line.sitemap_level.min(FoundUrl::MAX_SITEMAP_LEVEL);
+    let record = Record { attempts, starts, status, priority, sitemap_level, due_secs, interval_secs, ..new };
     Ok(Line::Url { canonical, said: Said { record, referrer, trace } })
 }
 

@@ -8,6 +8,7 @@ use url::{Position, Url};
 
 use crate::fetch::Fetch;
 use crate::robots_cache::Answer;
+use crate::worker::sitemaps;
 use crate::worker::trip::Trip;
 
 /// Longest wait for the turn of a host to which robots.txt redirects: twice what the cap of Crawl-delay is by default.
@@ -48,13 +49,16 @@ pub(super) fn shared<F: Fetch>(trip: &Trip<'_, F>, url: &Url) -> Option<Answer> 
     cell.get().filter(|answer| answer.rules.is_some()).cloned()
 }
 
-/// Keeps an answer for the host that gave it, so that the next one redirected to it need not ask.
-pub(super) fn share<F: Fetch>(trip: &Trip<'_, F>, url: &Url, answer: &Answer) {
-    if url.path() == "/robots.txt" && url.query().is_none() && answer.rules.is_some() {
-        let cell = trip.crawl.robots.cell(&url[..Position::BeforePath], trip.crawl.clock.now());
-        // Somebody else may be asking just now; then that answer counts.
-        if cell.set(answer.clone()).is_ok() {
-            trip.crawl.robots.weigh(&url[..Position::BeforePath], answer);
-        }
+/// Keeps an answer for the host that gave it, so that the next one redirected to it need not ask. Nor will that host's own
+/// pages, so its sitemaps are offered now.
+pub(super) async fn share<F: Fetch>(trip: &Trip<'_, F>, url: &Url, depth: u16, answer: &Answer) {
+    let Some(rules) = answer.rules.as_ref().filter(|_| url.path() == "/robots.txt" && url.query().is_none()) else {
+        return;
+    };
+    let cell = trip.crawl.robots.cell(&url[..Position::BeforePath], trip.crawl.clock.now());
+    // Somebody else may be asking just now; then that answer counts.
+    if cell.set(answer.clone()).is_ok() {
+        trip.crawl.robots.weigh(&url[..Position::BeforePath], answer);
+        sitemaps::offer_of_host(trip, url, depth, rules).await;
     }
 }
