@@ -185,10 +185,11 @@ fn look(what: Inspect) -> Result<(), Failure> {
             let rules = Rules::new(config_of(&config)?.canonical);
             inspect::urls(&rules, io::stdin().lock(), &mut out)?;
         }
-        Inspect::Links { base, file } => {
+        Inspect::Links { base, content_type, config, file } => {
+            let settings = config_of(&config)?.extract.settings();
             let body = std::fs::read(&file)
                 .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", file.display())))?;
-            extract::inspect_links(&base, &body, &mut out)?;
+            extract::inspect_links(&base, &content_type, settings, &body, &mut out)?;
         }
     }
     Ok(out.flush()?)

@@ -11,9 +11,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::section::{Log, Section};
 use super::{
-    Address, Budget, Config, Crawl, Extract, Fetch, Field, Filter, Frontier, GrowthGuard, Journal, Mode, Pattern,
-    Politeness, Priority, ScopeRules, Statistics, Store, Traps, canonical, recrawl, resolve,
+    Address, Budget, CanonicalLinks, Config, Crawl, Extract, Fetch, Field, Filter, Frontier, GrowthGuard, Journal,
+    Mode, Pattern, Politeness, Priority, ScopeRules, Statistics, Store, Traps, canonical, recrawl, resolve,
 };
+use crate::extract::LinkKind;
 use crate::fields::check_selector;
 
 /// The largest integer of TOML.
@@ -104,6 +105,8 @@ fn extract(s: &mut Section<'_>, out: &mut Extract) {
     s.integer("max_links_per_page", 1..=10_000_000, &mut out.max_links_per_page);
     // The frontier takes no longer ones (its `MAX_URL_BYTES`).
     s.integer("max_url_bytes", 256..=8_192, &mut out.max_url_bytes);
+    s.texts("links", link_kind, &mut out.links);
+    s.text("canonical", canonical_links, &mut out.canonical);
 }
 
 fn traps(s: &mut Section<'_>, out: &mut Traps) {
@@ -194,6 +197,16 @@ fn user_agent(text: &str) -> Result<String, String> {
 fn mode(text: &str) -> Result<Mode, String> {
     let found = Mode::ALL.into_iter().find(|mode| mode.name() == text);
     found.ok_or_else(|| format!("must be \"host\", \"domain\", \"prefix\" or \"any\", found {text:?}"))
+}
+
+fn link_kind(text: &str) -> Result<LinkKind, String> {
+    let found = LinkKind::ALL.into_iter().find(|kind| kind.name() == text);
+    found.ok_or_else(|| format!("must be one of {}, found {text:?}", LinkKind::ALL.map(LinkKind::name).join(", ")))
+}
+
+fn canonical_links(text: &str) -> Result<CanonicalLinks, String> {
+    let found = CanonicalLinks::ALL.into_iter().find(|word| word.name() == text);
+    found.ok_or_else(|| format!("must be \"follow\", \"prefer\" or \"ignore\", found {text:?}"))
 }
 
 fn filter_kind(text: &str) -> Result<FilterKind, String> {

@@ -87,7 +87,7 @@ fn everything_changed() -> Config {
         "politeness.max_crawl_delay_secs=1",
         "politeness.retry_delay_secs=2",
         "politeness.max_retry_delay_secs=3",
-        "extract={max_links_per_page=1, max_url_bytes=256}",
+        "extract={max_links_per_page=1, max_url_bytes=256, links=['css', 'form-get'], canonical='prefer'}",
         "traps={max_path_segments=1, max_repeated_segments=1, max_query_bytes=1, max_query_parameters=1}",
         "priority={seeds=1, links=2, per_link=3}",
         "budget={max_urls_per_host=1, max_urls_per_domain=2, max_pages_per_host=3, max_pages_per_domain=4, park=false}",

@@ -11,7 +11,7 @@ use std::time::Duration;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderName, HeaderValue,
-    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION, RETRY_AFTER,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK, LOCATION, REFRESH, RETRY_AFTER,
 };
 use reqwest::{Client, ClientBuilder, Response};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -250,7 +250,10 @@ impl Resolve for GuardedNames {
 fn head(response: &Response, coding: &Coding) -> Head {
     let headers = response.headers();
     let first = |name: HeaderName| headers.get(name).map(text);
-    let tags: Vec<String> = headers.get_all(X_ROBOTS_TAG).iter().map(text).collect();
+    let joined = |name: HeaderName, max_bytes| {
+        let all: Vec<String> = headers.get_all(name).iter().map(text).collect();
+        (!all.is_empty()).then(|| cut(all.join(","), max_bytes))
+    };
     Head {
         status: response.status().as_u16(),
         content_type: first(CONTENT_TYPE).map(|text| cut(text, 256)),
@@ -258,7 +261,9 @@ fn head(response: &Response, coding: &Coding) -> Head {
         retry_after: first(RETRY_AFTER).map(|text| cut(text, 256)),
         etag: headers.get(ETAG).and_then(validator),
         last_modified: headers.get(LAST_MODIFIED).and_then(validator),
-        x_robots_tag: (!tags.is_empty()).then(|| cut(tags.join(","), 4096)),
+        x_robots_tag: joined(X_ROBOTS_TAG, 4096),
+        link: joined(LINK, 16_384),
+        refresh: first(REFRESH).map(|text| cut(text, 8192)),
         content_length: response.content_length().filter(|_| matches!(coding, Coding::None)),
         address: response.remote_addr(),
     }

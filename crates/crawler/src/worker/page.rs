@@ -11,7 +11,7 @@ use super::rules::{health_of, health_of_response};
 use super::trip::Trip;
 use super::{Crawl, Visit, code, links};
 use crate::charset;
-use crate::extract::{Extractor, Settings};
+use crate::extract::{Extractor, Format, LinkKind};
 use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
 use crate::fetch_code;
 use crate::robots::Robots;
@@ -102,20 +102,28 @@ fn target<F>(crawl: &Crawl<F>, lease: &Lease, from: &Url, head: &Head) -> Target
 
 /// Reads the final response.
 async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut exchange: Exchange<F::Body>) -> Visit {
-    if !exchange.head().is_success() || !is_html(exchange.head()) {
+    let head = exchange.head();
+    if !head.is_success() {
         return drained(trip, exchange).await;
     }
     let crawl = trip.crawl;
-    let label = exchange.head().content_type.as_deref().and_then(charset::label_of).map(str::to_owned);
-    let limits = Settings {
-        max_links: crawl.config.extract.max_links_per_page as usize,
-        max_url_bytes: crawl.config.extract.max_url_bytes as usize,
-        ..Settings::default()
-    };
-    let mut extractor = Extractor::new(url, limits, label.as_deref());
+    let is_page = is_html(head);
+    let content_type = head.content_type.as_deref().unwrap_or_default();
+    let label = charset::label_of(content_type).map(str::to_owned);
+    let settings = crawl.config.extract.settings();
+    let format = Format::of(content_type).filter(|format| *format != Format::Css || settings.links.has(LinkKind::Css));
+    let mut extractor = Extractor::of(format.unwrap_or(Format::Html), url, settings, label.as_deref());
+    extractor.headers(head.link.as_deref(), head.refresh.as_deref());
+    if format.is_none() {
+        // A picture has links in its head at most.
+        let mut visit = drained(trip, exchange).await;
+        visit.found = links::found(crawl, lease.depth(), &extractor.finish());
+        return visit;
+    }
     let mut kept = Vec::new();
+    let wants_fields = is_page && !crawl.fields.is_empty();
     let mut digest = Digest::begin(crawl);
-    let mut sketcher = crawl.config.growth_guard.enabled.then(Sketcher::default);
+    let mut sketcher = (is_page && crawl.config.growth_guard.enabled).then(Sketcher::default);
     let ended = loop {
         match exchange.chunk().await {
             Ok(Some(piece)) => {
@@ -126,7 +134,7 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
                 if let Some(digest) = &mut digest {
                     digest.write(piece.as_ref());
                 }
-                if !crawl.fields.is_empty() {
+                if wants_fields {
                     kept.extend_from_slice(piece.as_ref());
                 }
             }
@@ -140,7 +148,7 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
         // Half a page is like no other.
         sketcher = None;
         visit = Visit { bytes: visit.bytes, content_type: visit.content_type, ..failed(trip, error) };
-    } else if !crawl.fields.is_empty() {
+    } else if wants_fields {
         visit.fields = links::fields_line(&crawl.fields, url, label.as_deref(), &kept);
         if visit.fields.is_none() {
             visit.notes.push("fields_too_slow".into());
@@ -152,9 +160,13 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
     if page.truncated {
         visit.notes.push("parser_limit".into());
     }
+    if page.malformed {
+        visit.notes.push("xml_error".into());
+    }
     visit
 }
 
+/// Whether fields and a sketch are taken: they are of what people read.
 fn is_html(head: &Head) -> bool {
     let essence = head.content_type.as_deref().unwrap_or_default().split(';').next().unwrap_or_default().trim();
     ["text/html", "application/xhtml+xml"].iter().any(|html| essence.eq_ignore_ascii_case(html))

@@ -22,7 +22,7 @@ async fn the_head_and_the_request() {
     let long = "t".repeat(1000);
     let answer = format!(
         "HTTP/1.1 503 Busy\r\nContent-Type: text/html;{long}\r\nRetry-After: 120\r\nX-Robots-Tag: noindex\r\n\
-         ETag: W/\"1\"\r\nLast-Modified: {long}\r\n\
+         ETag: W/\"1\"\r\nLast-Modified: {long}\r\nLink: <a>; rel=next\r\nlink: <b>\r\nRefresh: 1;url=c\r\n\
          x-robots-tag: bot: nofollow\r\nLocation: /\u{fc}ber\r\nNot a header\r\nContent-Length: 2\r\n\r\nok"
     );
     let (url, served) = serve_once(answer.into_bytes());
@@ -36,6 +36,8 @@ async fn the_head_and_the_request() {
         etag: Some("W/\"1\"".to_owned()),
         last_modified: None,
         x_robots_tag: Some("noindex,bot: nofollow".to_owned()),
+        link: Some("<a>; rel=next,<b>".to_owned()),
+        refresh: Some("1;url=c".to_owned()),
         content_length: Some(2),
         address: got.head.address,
     };
