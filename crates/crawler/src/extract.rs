@@ -7,7 +7,7 @@
 //! What counts as a link is said by [`LinkKind`], and which attribute of which element holds it by `rules`, `feed` and
 //! `headers`. Not what stands in comments, scripts, `<noscript>`, `<noframes>`, `<textarea>` (all
 //! text to a browser that runs scripts) and `<template>` (inert, unless it declares a shadow
-//! root). Tags are taken where they are written: a parser that builds a tree may drop a
+//! root). Nor the page in an `<iframe srcdoc>`. Tags are taken where they are written: a parser that builds a tree may drop a
 //! misplaced one (a link inside `<select>`, a frame outside a frameset); here it is a link.
 //! [`Format`] says which parser reads the body: HTML (`html`), XML (`xml`) or style sheets (`css`).
 //!

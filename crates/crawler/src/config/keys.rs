@@ -11,10 +11,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::section::{Log, Section};
 use super::{
-    Address, Budget, CanonicalLinks, Config, Crawl, Extract, Fetch, Field, Filter, Frontier, GrowthGuard, Journal,
-    Mode, Pattern, Politeness, Priority, ScopeRules, Statistics, Store, Traps, canonical, recrawl, resolve,
+    Address, Budget, Config, Crawl, Fetch, Field, Filter, Frontier, GrowthGuard, Journal, Mode, Pattern, Politeness,
+    Priority, ScopeRules, Statistics, Store, Traps, canonical, extract, recrawl, resolve,
 };
-use crate::extract::LinkKind;
 use crate::fields::check_selector;
 
 /// The largest integer of TOML.
@@ -35,7 +34,7 @@ pub(super) fn apply(document: &DeTable<'_>, config: &mut Config, log: &mut Log) 
         root.table("canonical", |s| canonical::read(s, &mut config.canonical));
         root.table("politeness", |s| politeness(s, &mut config.politeness));
         root.table("fetch", |s| fetch(s, &mut config.fetch));
-        root.table("extract", |s| extract(s, &mut config.extract));
+        root.table("extract", |s| extract::read(s, &mut config.extract));
         root.table("traps", |s| traps(s, &mut config.traps));
         root.table("priority", |s| priority(s, &mut config.priority));
         root.table("budget", |s| budget(s, &mut config.budget));
@@ -99,14 +98,6 @@ fn max_attempts_by_reason(s: &mut Section<'_>, out: &mut BTreeMap<BlockReason, u
             out.insert(reason, most);
         }
     }
-}
-
-fn extract(s: &mut Section<'_>, out: &mut Extract) {
-    s.integer("max_links_per_page", 1..=10_000_000, &mut out.max_links_per_page);
-    // The frontier takes no longer ones (its `MAX_URL_BYTES`).
-    s.integer("max_url_bytes", 256..=8_192, &mut out.max_url_bytes);
-    s.texts("links", link_kind, &mut out.links);
-    s.text("canonical", canonical_links, &mut out.canonical);
 }
 
 fn traps(s: &mut Section<'_>, out: &mut Traps) {
@@ -197,16 +188,6 @@ fn user_agent(text: &str) -> Result<String, String> {
 fn mode(text: &str) -> Result<Mode, String> {
     let found = Mode::ALL.into_iter().find(|mode| mode.name() == text);
     found.ok_or_else(|| format!("must be \"host\", \"domain\", \"prefix\" or \"any\", found {text:?}"))
-}
-
-fn link_kind(text: &str) -> Result<LinkKind, String> {
-    let found = LinkKind::ALL.into_iter().find(|kind| kind.name() == text);
-    found.ok_or_else(|| format!("must be one of {}, found {text:?}", LinkKind::ALL.map(LinkKind::name).join(", ")))
-}
-
-fn canonical_links(text: &str) -> Result<CanonicalLinks, String> {
-    let found = CanonicalLinks::ALL.into_iter().find(|word| word.name() == text);
-    found.ok_or_else(|| format!("must be \"follow\", \"prefer\" or \"ignore\", found {text:?}"))
 }
 
 fn filter_kind(text: &str) -> Result<FilterKind, String> {

@@ -7,6 +7,7 @@
 //! All byte and entry limits are totals of the process.
 
 mod canonical;
+mod extract;
 mod keys;
 mod load;
 mod mistakes;
@@ -22,8 +23,7 @@ use std::collections::BTreeMap;
 use frontier::{BlockReason, FilterKind, RuleOptions};
 use serde::{Serialize, Serializer};
 
-use crate::extract::{LinkKind, Settings};
-
+pub use extract::{CanonicalLinks, Extract};
 pub use load::load;
 pub use mistakes::{ConfigErrors, Mistake, Place};
 pub use pattern::Pattern;
@@ -239,66 +239,6 @@ impl Default for Fetch {
             allow_private_networks: false,
             max_attempts_by_reason: BTreeMap::new(),
             resolve: BTreeMap::new(),
-        }
-    }
-}
-
-/// `[extract]`
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Extract {
-    /// Different links taken from one page; those beyond count as refused.
-    pub max_links_per_page: u32,
-    /// Length of a URL; longer ones count as invalid.
-    pub max_url_bytes: u32,
-    /// Kinds of links that are taken.
-    pub links: Vec<LinkKind>,
-    /// What `rel=canonical` does.
-    pub canonical: CanonicalLinks,
-}
-
-impl Default for Extract {
-    fn default() -> Self {
-        let links = LinkKind::NAVIGATION.to_vec();
-        Extract { max_links_per_page: 100_000, max_url_bytes: 8192, links, canonical: CanonicalLinks::default() }
-    }
-}
-
-impl Extract {
-    /// The limits of one page.
-    pub fn settings(&self) -> Settings {
-        Settings {
-            max_links: self.max_links_per_page as usize,
-            max_url_bytes: self.max_url_bytes as usize,
-            links: self.links.iter().copied().collect(),
-            canonical: self.canonical != CanonicalLinks::Ignore,
-            ..Settings::default()
-        }
-    }
-}
-
-/// `extract.canonical`: what becomes of a URL that a page says it wants to be known by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CanonicalLinks {
-    /// It is a link like any other.
-    #[default]
-    Follow,
-    /// It takes the page's own depth and class, as the target of a redirect does.
-    Prefer,
-    /// It is no link.
-    Ignore,
-}
-
-impl CanonicalLinks {
-    /// Every one.
-    pub const ALL: [CanonicalLinks; 3] = [CanonicalLinks::Follow, CanonicalLinks::Prefer, CanonicalLinks::Ignore];
-
-    /// The word in the config file.
-    pub fn name(self) -> &'static str {
-        match self {
-            CanonicalLinks::Follow => "follow",
-            CanonicalLinks::Prefer => "prefer",
-            CanonicalLinks::Ignore => "ignore",
         }
     }
 }

@@ -126,13 +126,18 @@ impl Found {
         self.add(url.as_ref().map_or(value, Url::as_str), source, rel);
     }
 
-    pub(super) fn add(&mut self, value: &str, source: Source, rel: Option<&str>) {
+    /// Counts a link of which only the beginning is known.
+    pub(super) fn add_too_long(&mut self) {
         self.links_found += 1;
+        self.too_long += 1;
+    }
+
+    pub(super) fn add(&mut self, value: &str, source: Source, rel: Option<&str>) {
         let raw = if self.settings.keep_fragments { value } else { without_fragment(value) };
         if raw.len() > self.settings.max_url_bytes {
-            self.too_long += 1;
-            return;
+            return self.add_too_long();
         }
+        self.links_found += 1;
         let nofollow = rel.is_some_and(|rel| has_word(rel, "nofollow"));
         let link = Link { raw, source, rel, nofollow };
         match self.links.add(link, self.settings.max_links) {

@@ -29,6 +29,8 @@ struct Shared {
     templates: u32,
     /// The text of the `<style>` that is open.
     style: Option<String>,
+    /// One was longer than the parser may hold.
+    is_cut: bool,
 }
 
 pub(super) struct Html {
@@ -42,7 +44,7 @@ pub(super) struct Html {
 
 impl Html {
     pub(super) fn new(found: Found, encoding: &'static Encoding) -> Html {
-        let shared = Shared { found, in_title: false, in_svg: false, templates: 0, style: None };
+        let shared = Shared { found, in_title: false, in_svg: false, templates: 0, style: None, is_cut: false };
         let shared = Arc::new(Mutex::new(shared));
         let (parsed, decoding) = match AsciiCompatibleEncoding::new(encoding) {
             Some(parsed) => (parsed, None),
@@ -67,7 +69,7 @@ impl Html {
         };
         let shared = Arc::into_inner(shared).expect("the parser that shared it is gone");
         let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
-        (shared.found, whole)
+        (shared.found, whole && !shared.is_cut)
     }
 
     /// After an error the rewriter must not be used again.
@@ -150,6 +152,7 @@ impl Shared {
         let text = chunk.as_str();
         let room = self.found.settings.max_parser_bytes.saturating_sub(style.len());
         style.push_str(&text[..text.floor_char_boundary(room)]);
+        self.is_cut |= text.len() > room;
         if !chunk.last_in_text_node() {
             return;
         }

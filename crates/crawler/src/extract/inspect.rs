@@ -58,6 +58,7 @@ pub fn inspect_links(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::extract::LinkKind;
 
     #[test]
     fn one_json_line_per_link() {
@@ -75,5 +76,24 @@ mod tests {
             "\n",
         );
         assert_eq!(String::from_utf8_lossy(&out), want);
+    }
+
+    #[test]
+    fn the_content_type_says_how_the_file_is_read() {
+        let base = Url::parse("http://site.test/").expect("valid");
+        let settings = Settings { links: [LinkKind::Css, LinkKind::Feed].into_iter().collect(), ..Settings::default() };
+        for (content_type, body, want) in [
+            ("text/css", "a { b: url(c) }", r#"{"url":"http://site.test/c","tag":"style","attr":"","rel":null}"#),
+            (
+                "text/xml",
+                "<rss><link>c</link></rss>",
+                r#"{"url":"http://site.test/c","tag":"link","attr":"","rel":null}"#,
+            ),
+            ("text/plain", "<a href=c>", ""),
+        ] {
+            let mut out = Vec::new();
+            inspect_links(&base, content_type, settings, body.as_bytes(), &mut out).expect("a vector takes all");
+            assert_eq!(String::from_utf8_lossy(&out).trim_end(), want, "{content_type}");
+        }
     }
 }

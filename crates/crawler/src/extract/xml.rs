@@ -50,7 +50,8 @@ impl Xml {
     /// Ends the body. Gives what was found, and why not all of it was read.
     pub(super) fn end(mut self) -> (Found, Option<End>) {
         self.decode(&[], true);
-        (self.document.found, self.end)
+        let cut = self.document.is_cut.then_some(End::Limit);
+        (self.document.found, self.end.or(cut))
     }
 
     fn decode(&mut self, bytes: &[u8], last: bool) {
@@ -117,6 +118,8 @@ struct Document {
     inert: Option<u32>,
     text: Option<Text>,
     bases: feed::Bases,
+    /// A style sheet inside was too long.
+    is_cut: bool,
 }
 
 /// The text of an element that is being collected.
@@ -126,12 +129,14 @@ struct Text {
     /// Character references not yet decoded.
     raw: String,
     max_bytes: usize,
+    /// There was more.
+    is_cut: bool,
 }
 
 impl Document {
     fn new(found: Found, url: &Url) -> Document {
         let bases = feed::Bases::new(url);
-        Document { found, root: Root::Unknown, depth: 0, inert: None, text: None, bases }
+        Document { found, root: Root::Unknown, depth: 0, inert: None, text: None, bases, is_cut: false }
     }
 
     fn event(&mut self, event: &Event<'_>) -> Option<End> {
@@ -200,21 +205,22 @@ impl Document {
         }
         match feed::read(name, tag) {
             Some(feed::Place::Attribute(source, url)) => self.add(source, &url),
-            // One byte more than a link may have makes it too long.
-            Some(feed::Place::Text(what)) => self.collect(what, self.found.settings.max_url_bytes + 1),
+            Some(feed::Place::Text(what)) => self.collect(what, self.found.settings.max_url_bytes),
             None => {}
         }
     }
 
     fn collect(&mut self, what: feed::TextOf, max_bytes: usize) {
-        self.text = Some(Text { what, depth: self.depth, raw: String::new(), max_bytes });
+        self.text = Some(Text { what, depth: self.depth, raw: String::new(), max_bytes, is_cut: false });
     }
 
     fn push(&mut self, part: &str) {
-        if let Some(Text { raw, max_bytes, .. }) = &mut self.text {
+        if let Some(Text { raw, max_bytes, is_cut, .. }) = &mut self.text {
             let part = if raw.is_empty() { part.trim_ascii_start() } else { part };
             let room = max_bytes.saturating_sub(raw.len());
             raw.push_str(&part[..part.floor_char_boundary(room)]);
+            // White space at the end of a link is no part of it.
+            *is_cut |= part.trim_ascii_end().len() > room;
         }
     }
 
@@ -236,9 +242,18 @@ impl Document {
         references::decode(&text.raw, Place::Text, &mut decoded);
         let value = decoded.trim_ascii();
         match text.what {
-            feed::TextOf::Link(source) if source.kind == LinkKind::Css => self.found.value(value, source, None),
-            feed::TextOf::Link(source) if !value.is_empty() => self.add(source, value),
-            feed::TextOf::Guid(source) if feed::is_absolute(value) => self.add(source, value),
+            feed::TextOf::Link(source) if source.kind == LinkKind::Css => {
+                self.is_cut |= text.is_cut;
+                self.found.value(value, source, None);
+            }
+            feed::TextOf::Guid(_) if !feed::is_absolute(value) => {}
+            feed::TextOf::Link(source) | feed::TextOf::Guid(source) if !value.is_empty() => {
+                if text.is_cut && self.found.settings.links.has(source.kind) {
+                    self.found.add_too_long();
+                } else {
+                    self.add(source, value);
+                }
+            }
             _ => {}
         }
     }

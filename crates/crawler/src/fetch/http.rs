@@ -20,7 +20,7 @@ use url::{Host, Url};
 use super::brotli::Brotli;
 use super::failure::{self, Stage};
 use super::names::Names;
-use super::{Body, Exchange, Fetch, FetchError, Head, Limits, Request, Settings};
+use super::{Body, Exchange, Fetch, FetchError, Head, Limits, Request, Settings, cut};
 
 /// Idle connections are closed after this: longer than common delays between two requests to a host, and short enough
 /// that a crawl of many hosts does not run out of file descriptors.
@@ -276,15 +276,6 @@ fn text(value: &HeaderValue) -> String {
 /// Whole or not at all: half of one would never match again.
 fn validator(value: &HeaderValue) -> Option<String> {
     value.to_str().ok().filter(|text| text.len() <= MAX_VALIDATOR_BYTES).map(str::to_owned)
-}
-
-/// Cuts at a character boundary at or below `max_bytes`, and gives the memory back.
-fn cut(mut text: String, max_bytes: usize) -> String {
-    if text.len() > max_bytes {
-        text.truncate(text.floor_char_boundary(max_bytes));
-        text.shrink_to_fit();
-    }
-    text
 }
 
 /// Names a failure and logs its causes; without the URL, which the caller knows and which may hold a password.

@@ -111,6 +111,30 @@ fn a_token_of_xml_may_be_as_long_as_the_parser_may_hold() {
 }
 
 #[test]
+fn a_link_of_a_feed_that_is_too_long_is_counted_not_cut() {
+    let settings = Settings { max_url_bytes: 10, ..Settings::default() };
+    // Ten bytes of text are five of the URL, and would be a link.
+    let body = "<rss><link>/&amp;/long</link><link>/b          \n \n</link><guid>tag:very-long-name</guid></rss>";
+    let page = read(Format::Xml, settings, body.as_bytes(), 4);
+    assert_eq!((raws(&page).len(), page.too_long, page.links_found), (0, 2, 2), "an absolute URL is longer than ten");
+    let page = read(Format::Xml, Settings { max_url_bytes: 19, ..settings }, body.as_bytes(), 4);
+    assert_eq!((raws(&page), page.too_long), (vec!["http://site.test/b"], 1));
+}
+
+#[test]
+fn a_style_element_that_is_too_long_is_read_as_far_as_it_was_kept() {
+    let settings = Settings { max_parser_bytes: 64 << 10, ..all_kinds() };
+    let long = format!("@import 'a';{}@import 'no';", " ".repeat(100 << 10));
+    for (format, body) in [
+        (Format::Html, format!("<style>{long}</style><a href=b></a>")),
+        (Format::Xml, format!("<html><style>{long}</style><a href='b'/></html>")),
+    ] {
+        let page = read(format, settings, body.as_bytes(), 1_000);
+        assert_eq!((raws(&page), page.truncated), (vec!["a", "b"], true), "{format:?}");
+    }
+}
+
+#[test]
 fn a_style_sheet() {
     let css = |body, want: &[&str]| check(Format::Css, all_kinds(), body, want);
     css("@import 'a'; b { c: url(d) url('e#f') }", &["a", "d", "e"]);
