@@ -1,5 +1,7 @@
 //! Speed of link extraction, in bytes of HTML per second: over the test site, and over real documentation where it is
 //! installed (Debian's openjdk-17-doc, or the folder that `CRAWLD_BENCH_PAGES` names).
+//!
+//! Of openjdk-17-doc, on one core of a small cloud machine: 189 MB/s by default, 115 MB/s for all kinds of links.
 
 use crawler::demo::site::PAGES;
 use crawler::extract::{Extractor, LinkKind, Settings};

@@ -380,7 +380,7 @@ pub enum Inspect {
         /// What a server would call the file: HTML, XML (XHTML, SVG, RSS, Atom) or CSS is read.
         #[arg(long, value_name = "TYPE", default_value = "text/html")]
         content_type: String,
-        /// Of [extract] the kinds of links and the limits hold.
+        /// The keys of extract hold: kinds of links, limits.
         #[command(flatten)]
         config: ConfigArgs,
         /// The file.

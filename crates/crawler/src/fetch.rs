@@ -109,7 +109,7 @@ pub struct Head {
     pub x_robots_tag: Option<String>,
     /// `Link`, all of them joined with commas, cut at 16,384 bytes.
     pub link: Option<String>,
-    /// `Refresh`, cut at 8,192 bytes.
+    /// `Refresh`; `None` where it is longer than 8,192 bytes.
     pub refresh: Option<String>,
     /// `Content-Length` in bytes; `None` also where the body is compressed, so that it always counts decoded bytes.
     pub content_length: Option<u64>,

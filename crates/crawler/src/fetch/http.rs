@@ -263,7 +263,8 @@ fn head(response: &Response, coding: &Coding) -> Head {
         last_modified: headers.get(LAST_MODIFIED).and_then(validator),
         x_robots_tag: joined(X_ROBOTS_TAG, 4096),
         link: joined(LINK, 16_384),
-        refresh: first(REFRESH).map(|text| cut(text, 8192)),
+        // Whole or not at all: half of a URL is another one.
+        refresh: first(REFRESH).filter(|text| text.len() <= 8192),
         content_length: response.content_length().filter(|_| matches!(coding, Coding::None)),
         address: response.remote_addr(),
     }
