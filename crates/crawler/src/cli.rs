@@ -379,12 +379,18 @@ pub struct Rekey {
 pub enum Inspect {
     /// Parse each URL on standard input, one JSON line each: input, url, key, host, registrable_domain, or error.
     Url(ConfigArgs),
-    /// Print the links of an HTML file, one JSON line each: url, tag, attr, rel.
+    /// Print the links of a file, one JSON line each: url, tag, attr, rel. Of the kinds that extract.links says.
     Links {
         /// URL of the page, against which its links are resolved.
         #[arg(long, value_name = "URL")]
         base: Url,
-        /// The HTML file.
+        /// What a server would call the file: HTML, XML (XHTML, SVG, RSS, Atom) or CSS is read.
+        #[arg(long, value_name = "TYPE", default_value = "text/html")]
+        content_type: String,
+        /// The keys of extract hold: kinds of links, limits.
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// The file.
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },

@@ -109,6 +109,10 @@ pub struct Head {
     pub cache_control: Option<String>,
     /// `X-Robots-Tag`, one a line (a name in one counts to its end), cut at 4,096 bytes.
     pub x_robots_tag: Option<String>,
+    /// `Link`, all of them joined with commas, cut at 16,384 bytes.
+    pub link: Option<String>,
+    /// `Refresh`; `None` where it is longer than 8,192 bytes.
+    pub refresh: Option<String>,
     /// `Content-Length` in bytes; `None` also where the body is compressed, so that it always counts decoded bytes.
     pub content_length: Option<u64>,
     /// The address that answered.
@@ -127,6 +131,15 @@ impl Head {
     pub fn is_redirect(&self) -> bool {
         matches!(self.status, 301 | 302 | 303 | 307 | 308) && self.location.is_some()
     }
+}
+
+/// Cuts at a character boundary at or below `max_bytes`, and gives the memory back.
+fn cut(mut text: String, max_bytes: usize) -> String {
+    if text.len() > max_bytes {
+        text.truncate(text.floor_char_boundary(max_bytes));
+        text.shrink_to_fit();
+    }
+    text
 }
 
 /// All that a [`HttpFetch`] is made from.

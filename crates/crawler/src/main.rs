@@ -190,17 +190,16 @@ fn look(what: Inspect) -> Result<(), Failure> {
             let rules = Rules::new(config_of(&config)?.canonical);
             inspect::urls(&rules, io::stdin().lock(), &mut out)?;
         }
-        Inspect::Links { base, file } => {
-            extract::inspect_links(&base, &file_of(&file)?, &mut out)?;
+        Inspect::Links { base, content_type, config, file } => {
+            let settings = config_of(&config)?.extract.settings();
+            extract::inspect_links(&base, &content_type, settings, &file_of(&file)?, &mut out)?;
         }
         Inspect::Robots { agent, file } => {
             let rules = Robots::parse_for(&agent, &file_of(&file)?);
             robots::inspect(&rules, io::stdin().lock(), &mut out)?;
         }
         Inspect::Sitemap { url, file } => {
-            let body = std::fs::read(&file)
-                .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", file.display())))?;
-            sitemap::inspect_sitemap(&url, &body, &mut out)?;
+            sitemap::inspect_sitemap(&url, &file_of(&file)?, &mut out)?;
         }
     }
     Ok(out.flush()?)

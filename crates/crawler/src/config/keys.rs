@@ -11,8 +11,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::section::{Log, Section};
 use super::{
-    Address, Budget, Config, Crawl, Extract, Fetch, Field, Filter, Frontier, GrowthGuard, Journal, Mode, Pattern,
-    Politeness, Priority, ScopeRules, Statistics, Store, Traps, canonical, recrawl, resolve, sitemap,
+    Address, Budget, Config, Crawl, Fetch, Field, Filter, Frontier, GrowthGuard, Journal, Mode, Pattern, Politeness,
+    Priority, ScopeRules, Statistics, Store, Traps, canonical, extract, recrawl, resolve, sitemap,
 };
 use crate::fields::check_selector;
 
@@ -34,7 +34,7 @@ pub(super) fn apply(document: &DeTable<'_>, config: &mut Config, log: &mut Log) 
         root.table("canonical", |s| canonical::read(s, &mut config.canonical));
         root.table("politeness", |s| politeness(s, &mut config.politeness));
         root.table("fetch", |s| fetch(s, &mut config.fetch));
-        root.table("extract", |s| extract(s, &mut config.extract));
+        root.table("extract", |s| extract::read(s, &mut config.extract));
         root.table("sitemap", |s| sitemap::read(s, &mut config.sitemap));
         root.table("traps", |s| traps(s, &mut config.traps));
         root.table("priority", |s| priority(s, &mut config.priority));
@@ -99,14 +99,6 @@ fn max_attempts_by_reason(s: &mut Section<'_>, out: &mut BTreeMap<BlockReason, u
             out.insert(reason, most);
         }
     }
-}
-
-fn extract(s: &mut Section<'_>, out: &mut Extract) {
-    s.integer("max_links_per_page", 1..=10_000_000, &mut out.max_links_per_page);
-    // The frontier takes no longer ones (its `MAX_URL_BYTES`).
-    s.integer("max_url_bytes", 256..=8_192, &mut out.max_url_bytes);
-    s.boolean("obey_meta_robots", &mut out.obey_meta_robots);
-    s.boolean("obey_rel_nofollow", &mut out.obey_rel_nofollow);
 }
 
 fn traps(s: &mut Section<'_>, out: &mut Traps) {

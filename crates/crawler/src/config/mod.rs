@@ -7,6 +7,7 @@
 //! All byte and entry limits are totals of the process.
 
 mod canonical;
+mod extract;
 mod keys;
 mod load;
 mod mistakes;
@@ -23,6 +24,7 @@ use std::collections::BTreeMap;
 use frontier::{BlockReason, FilterKind, RuleOptions};
 use serde::{Serialize, Serializer};
 
+pub use extract::{CanonicalLinks, Extract};
 pub use load::load;
 pub use mistakes::{ConfigErrors, Mistake, Place};
 pub use pattern::Pattern;
@@ -242,26 +244,6 @@ impl Default for Fetch {
             max_attempts_by_reason: BTreeMap::new(),
             resolve: BTreeMap::new(),
         }
-    }
-}
-
-/// `[extract]`
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Extract {
-    /// Different links taken from one page; those beyond count as refused.
-    pub max_links_per_page: u32,
-    /// Length of a URL; longer ones count as invalid.
-    pub max_url_bytes: u32,
-    /// Heed what a page says of itself (`<meta name=robots>`, `X-Robots-Tag`): its links are refused, its text is not
-    /// kept.
-    pub obey_meta_robots: bool,
-    /// Refuse links with `rel=nofollow`.
-    pub obey_rel_nofollow: bool,
-}
-
-impl Default for Extract {
-    fn default() -> Self {
-        Extract { max_links_per_page: 100_000, max_url_bytes: 8192, obey_meta_robots: true, obey_rel_nofollow: false }
     }
 }
 

@@ -87,7 +87,7 @@ fn everything_changed() -> Config {
         "politeness.max_crawl_delay_secs=1",
         "politeness.retry_delay_secs=2",
         "politeness.max_retry_delay_secs=3",
-        "extract={max_links_per_page=1, max_url_bytes=256}",
+        "extract={max_links_per_page=1, max_url_bytes=256, links=['css', 'form-get'], canonical='prefer'}",
         "extract.obey_meta_robots=false",
         "extract.obey_rel_nofollow=true",
         "traps={max_path_segments=1, max_repeated_segments=1, max_query_bytes=1, max_query_parameters=1}",

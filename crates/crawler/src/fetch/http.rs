@@ -11,7 +11,7 @@ use std::time::Duration;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderName,
-    HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION, RETRY_AFTER,
+    HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK, LOCATION, REFRESH, RETRY_AFTER,
 };
 use reqwest::{Client, ClientBuilder, Response};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -20,7 +20,7 @@ use url::{Host, Url};
 use super::brotli::Brotli;
 use super::failure::{self, Stage};
 use super::names::Names;
-use super::{Body, Exchange, Fetch, FetchError, Head, Limits, Request, Settings};
+use super::{Body, Exchange, Fetch, FetchError, Head, Limits, Request, Settings, cut};
 
 /// Idle connections are closed after this: longer than common delays between two requests to a host, and short enough
 /// that a crawl of many hosts does not run out of file descriptors.
@@ -250,9 +250,9 @@ impl Resolve for GuardedNames {
 fn head(response: &Response, coding: &Coding) -> Head {
     let headers = response.headers();
     let first = |name: HeaderName| headers.get(name).map(text);
-    let all = |name: HeaderName, between: &str| {
-        let values: Vec<String> = headers.get_all(name).iter().map(text).collect();
-        (!values.is_empty()).then(|| values.join(between))
+    let joined = |name: HeaderName, between: &str, max_bytes| {
+        let all: Vec<String> = headers.get_all(name).iter().map(text).collect();
+        (!all.is_empty()).then(|| cut(all.join(between), max_bytes))
     };
     Head {
         status: response.status().as_u16(),
@@ -261,8 +261,11 @@ fn head(response: &Response, coding: &Coding) -> Head {
         retry_after: first(RETRY_AFTER).map(|text| cut(text, 256)),
         etag: headers.get(ETAG).and_then(validator),
         last_modified: headers.get(LAST_MODIFIED).and_then(validator),
-        cache_control: all(CACHE_CONTROL, ",").map(|text| cut(text, 256)),
-        x_robots_tag: all(X_ROBOTS_TAG, "\n").map(|text| cut(text, 4096)),
+        cache_control: joined(CACHE_CONTROL, ",", 256),
+        x_robots_tag: joined(X_ROBOTS_TAG, "\n", 4096),
+        link: joined(LINK, ",", 16_384),
+        // Whole or not at all: half of a URL is another one.
+        refresh: first(REFRESH).filter(|text| text.len() <= 8192),
         content_length: response.content_length().filter(|_| matches!(coding, Coding::None)),
         address: response.remote_addr(),
     }
@@ -275,15 +278,6 @@ fn text(value: &HeaderValue) -> String {
 /// Whole or not at all: half of one would never match again.
 fn validator(value: &HeaderValue) -> Option<String> {
     value.to_str().ok().filter(|text| text.len() <= MAX_VALIDATOR_BYTES).map(str::to_owned)
-}
-
-/// Cuts at a character boundary at or below `max_bytes`, and gives the memory back.
-fn cut(mut text: String, max_bytes: usize) -> String {
-    if text.len() > max_bytes {
-        text.truncate(text.floor_char_boundary(max_bytes));
-        text.shrink_to_fit();
-    }
-    text
 }
 
 /// Names a failure and logs its causes; without the URL, which the caller knows and which may hold a password.

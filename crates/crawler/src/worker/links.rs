@@ -11,7 +11,8 @@ use url::Url;
 
 use super::Crawl;
 use crate::charset;
-use crate::extract::Page;
+use crate::config::CanonicalLinks;
+use crate::extract::{Format, Page};
 use crate::fields::Fields;
 use crate::scope::{Scope, Verdict};
 use crate::traps::{self, Trap};
@@ -20,10 +21,11 @@ use crate::traps::{self, Trap};
 /// busy with it all the while.
 const MAX_FIELDS_TIME: Duration = Duration::from_secs(1);
 
-/// Sorts the links of a page that is `depth` links from a seed; with `nofollow` none of them is to be followed.
-pub(super) fn found<F>(crawl: &Crawl<F>, depth: u16, page: &Page, nofollow: bool) -> Found {
-    let depth = depth.saturating_add(1);
+/// Sorts the links of a page that is `page_depth` links from a seed; with `nofollow` none of them is to be followed.
+pub(super) fn found<F>(crawl: &Crawl<F>, page_depth: u16, page: &Page, nofollow: bool) -> Found {
+    let depth = page_depth.saturating_add(1);
     let too_deep = u32::from(depth) > crawl.config.crawl.max_depth;
+    let prefers_canonical = crawl.config.extract.canonical == CanonicalLinks::Prefer;
     let mut found = Found {
         urls: Vec::with_capacity(if too_deep { 0 } else { page.link_count() }),
         page_duplicates: page.page_duplicates,
@@ -40,6 +42,10 @@ pub(super) fn found<F>(crawl: &Crawl<F>, depth: u16, page: &Page, nofollow: bool
             None => found.invalid += 1,
             Some(canonical) => match judge(&crawl.scope, &canonical) {
                 Verdict::Out(_) => found.out_of_scope += 1,
+                // That is no page to go on to, but this page's own name.
+                Verdict::In if prefers_canonical && link.is_canonical() => {
+                    offer(crawl, &mut found, canonical, page_depth)
+                }
                 Verdict::In if too_deep => found.refused.depth += 1,
                 Verdict::In if nofollow || (obeys_links && link.nofollow) => found.refused.nofollow += 1,
                 Verdict::In => offer(crawl, &mut found, canonical, depth),
@@ -71,7 +77,7 @@ pub(super) fn judge(scope: &Scope, canonical: &Canonical) -> Verdict {
 
 /// The fields of a page as one JSON line: `url`, then the configured names. `None` when the page is not worth the time.
 pub(super) fn fields_line(fields: &Fields, url: &Url, label: Option<&str>, body: &[u8]) -> Option<String> {
-    let (encoding, bom_bytes): (&'static Encoding, usize) = charset::sniff(label, body);
+    let (encoding, bom_bytes): (&'static Encoding, usize) = charset::sniff(Format::Html, label, url, body);
     let (html, _) = encoding.decode_without_bom_handling(&body[bom_bytes..]);
     let mut line = fields.extract(&html, MAX_FIELDS_TIME).ok()?;
     line.insert("url".to_owned(), Value::from(url.as_str()));

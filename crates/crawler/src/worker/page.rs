@@ -12,7 +12,7 @@ use super::sitemaps::{self, Look};
 use super::trip::Trip;
 use super::{Crawl, Visit, code, links};
 use crate::charset;
-use crate::extract::{Extractor, Settings};
+use crate::extract::{Extractor, Format, LinkKind};
 use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
 use crate::fetch_code;
 use crate::robots::Robots;
@@ -123,11 +123,7 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
             Look::Other(read) => start = read,
         }
     }
-    let mut visit = if is_html(exchange.head()) {
-        read_page(trip, lease, url, exchange, &start).await
-    } else {
-        drained_page(trip, exchange).await
-    };
+    let mut visit = read_page(trip, lease, url, exchange, &start).await;
     if lease.sitemap_level() > 0 {
         visit.notes.push(End::NotASitemap.name().into());
     }
@@ -142,7 +138,7 @@ async fn drained_page<F: Fetch>(trip: &mut Trip<'_, F>, exchange: Exchange<F::Bo
     visit
 }
 
-/// Reads a page of HTML, of which the start may have been read already.
+/// Reads what may have links, of which the start may have been read already.
 async fn read_page<F: Fetch>(
     trip: &mut Trip<'_, F>,
     lease: &Lease,
@@ -151,18 +147,27 @@ async fn read_page<F: Fetch>(
     start: &[u8],
 ) -> Visit {
     let crawl = trip.crawl;
-    let label = exchange.head().content_type.as_deref().and_then(charset::label_of).map(str::to_owned);
-    let limits = Settings {
-        max_links: crawl.config.extract.max_links_per_page as usize,
-        max_url_bytes: crawl.config.extract.max_url_bytes as usize,
-        ..Settings::default()
-    };
-    let mut extractor = Extractor::new(url, limits, label.as_deref()).for_crawler(crawl.config.crawl.robots_product());
-    let by_header = directives_of(crawl, exchange.head());
-    let keeps = !crawl.fields.is_empty() && !by_header.noindex;
+    let head = exchange.head();
+    let is_page = is_html(head);
+    let by_header = directives_of(crawl, head);
+    let content_type = head.content_type.as_deref().unwrap_or_default();
+    let label = charset::label_of(content_type).map(str::to_owned);
+    let settings = crawl.config.extract.settings();
+    let format = Format::of(content_type).filter(|format| *format != Format::Css || settings.links.has(LinkKind::Css));
+    let mut extractor = Extractor::of(format.unwrap_or(Format::Html), url, settings, label.as_deref())
+        .for_crawler(crawl.config.crawl.robots_product());
+    extractor.headers(head.link.as_deref(), head.refresh.as_deref());
+    if format.is_none() {
+        // A picture has links in its head at most.
+        let mut visit = drained(trip, exchange).await;
+        visit.found = links::found(crawl, lease.depth(), &extractor.finish(), by_header.nofollow);
+        note(&mut visit, by_header);
+        return visit;
+    }
+    let keeps = is_page && !crawl.fields.is_empty() && !by_header.noindex;
     let mut kept = Vec::new();
     let mut digest = Digest::begin(crawl);
-    let mut sketcher = crawl.config.growth_guard.enabled.then(Sketcher::default);
+    let mut sketcher = (is_page && crawl.config.growth_guard.enabled).then(Sketcher::default);
     let mut take = |piece: &[u8]| {
         extractor.write(piece);
         if let Some(sketcher) = &mut sketcher {
@@ -212,6 +217,9 @@ async fn read_page<F: Fetch>(
     if page.truncated {
         visit.notes.push("parser_limit".into());
     }
+    if page.malformed {
+        visit.notes.push("xml_error".into());
+    }
     note(&mut visit, says);
     visit
 }
@@ -231,6 +239,7 @@ fn note(visit: &mut Visit, says: Directives) {
     visit.notes.extend(words.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| (*word).into()));
 }
 
+/// Whether fields and a sketch are taken: they are of what people read.
 fn is_html(head: &Head) -> bool {
     let essence = head.content_type.as_deref().unwrap_or_default().split(';').next().unwrap_or_default().trim();
     ["text/html", "application/xhtml+xml"].iter().any(|html| essence.eq_ignore_ascii_case(html))

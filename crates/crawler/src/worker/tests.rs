@@ -1,5 +1,6 @@
 //! Journeys through scripted sites, with a real frontier in a temporary directory and time that stands still.
 
+mod link_kinds;
 mod sitemaps;
 
 use std::future::poll_fn;

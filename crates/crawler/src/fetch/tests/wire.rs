@@ -23,7 +23,7 @@ async fn the_head_and_the_request() {
     let answer = format!(
         "HTTP/1.1 503 Busy\r\nContent-Type: text/html;{long}\r\nRetry-After: 120\r\nX-Robots-Tag: noindex\r\n\
          Cache-Control: no-store\r\ncache-control: max-age=60\r\n\
-         ETag: W/\"1\"\r\nLast-Modified: {long}\r\n\
+         ETag: W/\"1\"\r\nLast-Modified: {long}\r\nLink: <a>; rel=next\r\nlink: <b>\r\nRefresh: 1;url=c\r\n\
          x-robots-tag: bot: nofollow\r\nLocation: /\u{fc}ber\r\nNot a header\r\nContent-Length: 2\r\n\r\nok"
     );
     let (url, served) = serve_once(answer.into_bytes());
@@ -38,6 +38,8 @@ async fn the_head_and_the_request() {
         last_modified: None,
         cache_control: Some("no-store,max-age=60".to_owned()),
         x_robots_tag: Some("noindex\nbot: nofollow".to_owned()),
+        link: Some("<a>; rel=next,<b>".to_owned()),
+        refresh: Some("1;url=c".to_owned()),
         content_length: Some(2),
         address: got.head.address,
     };
