@@ -19,7 +19,8 @@
 //! 6. **Fetched.** [`worker::journey`], to be read from top to bottom: the rules of the host's robots.txt ([`robots`],
 //!    remembered in [`robots_cache`]), then the page through [`fetch`], past the guard of [`address`]; HTML goes through
 //!    [`extract`] while it arrives ([`charset`] says in which encoding), and through [`fields`] where fields are wanted.
-//! 7. **Completed.** Outcome, host report and URLs found are one verb again. When that is durable, the page gets its line in
+//! 7. **Kept.** Where outputs are wanted ([`output`]), what was fetched is on the disk before the page counts as done.
+//! 8. **Completed.** Outcome, host report and URLs found are one verb again. When that is durable, the page gets its line in
 //!    [`crawl_log`]; failures stand there under the numbers of [`fetch_code`].
 //!
 //! # Around it
@@ -62,6 +63,7 @@ pub mod forget;
 pub mod import;
 pub mod inspect;
 mod log_file;
+pub mod output;
 pub mod politeness;
 pub mod questions;
 pub mod rekey;

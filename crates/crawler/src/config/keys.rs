@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::section::{Log, Section};
 use super::{
     Address, Budget, Config, Crawl, Extract, Fetch, Field, Filter, Frontier, GrowthGuard, Journal, Mode, Pattern,
-    Politeness, Priority, ScopeRules, Statistics, Store, Traps, canonical, recrawl, resolve,
+    Politeness, Priority, ScopeRules, Statistics, Store, Traps, canonical, output, recrawl, resolve,
 };
 use crate::fields::check_selector;
 
@@ -45,6 +45,7 @@ pub(super) fn apply(document: &DeTable<'_>, config: &mut Config, log: &mut Log) 
         root.table("filter", |s| filter(s, &mut config.filter));
         root.table("store", |s| store(s, &mut config.store));
         root.table("statistics", |s| statistics(s, &mut config.statistics));
+        root.table("output", |s| output::read(s, &mut config.output));
         fields(root, &mut config.fields);
     });
 }

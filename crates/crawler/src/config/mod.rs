@@ -10,6 +10,7 @@ mod canonical;
 mod keys;
 mod load;
 mod mistakes;
+mod output;
 mod pattern;
 mod recrawl;
 mod resolve;
@@ -24,6 +25,7 @@ use serde::{Serialize, Serializer};
 
 pub use load::load;
 pub use mistakes::{ConfigErrors, Mistake, Place};
+pub use output::{Compression, Output, SinkKind};
 pub use pattern::Pattern;
 pub use recrawl::Recrawl;
 pub use resolve::Address;
@@ -65,6 +67,8 @@ pub struct Config {
     pub store: Store,
     /// The statistics log.
     pub statistics: Statistics,
+    /// What is kept of what is fetched.
+    pub output: Output,
 }
 
 impl Config {

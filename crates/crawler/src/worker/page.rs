@@ -141,9 +141,12 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
         sketcher = None;
         visit = Visit { bytes: visit.bytes, content_type: visit.content_type, ..failed(trip, error) };
     } else if !crawl.fields.is_empty() {
-        visit.fields = links::fields_line(&crawl.fields, url, label.as_deref(), &kept);
-        if visit.fields.is_none() {
-            visit.notes.push("fields_too_slow".into());
+        match links::fields(&crawl.fields, label.as_deref(), &kept) {
+            Some(fields) => {
+                visit.page.fields = crawl.outputs.is_some().then(|| fields.clone());
+                visit.fields = Some(links::fields_line(fields, url));
+            }
+            None => visit.notes.push("fields_too_slow".into()),
         }
     }
     let page = extractor.finish();
@@ -151,6 +154,10 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
     visit.found.sketch = sketcher.and_then(Sketcher::finish);
     if page.truncated {
         visit.notes.push("parser_limit".into());
+    }
+    if crawl.outputs.is_some() {
+        visit.page.outlinks = crawl.config.output.outlinks.then(|| links::outlinks(&page));
+        visit.page.title = page.title;
     }
     visit
 }
@@ -187,6 +194,7 @@ fn answered<F: Fetch>(trip: &mut Trip<'_, F>, exchange: &Exchange<F::Body>) -> V
         content_type: head.content_type.clone(),
         found: Found::default(),
         fields: None,
+        page: Default::default(),
         brought: Brought::of(trip.crawl, head),
         is_conditional: false,
         notes: exchange.truncated().then(|| "truncated".into()).into_iter().collect(),

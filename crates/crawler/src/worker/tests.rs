@@ -53,6 +53,7 @@ impl Bench {
             limiter: politeness::limiter(0),
             clock,
             log,
+            outputs: None,
             fetched: AtomicU64::new(0),
             orders: ordered,
             config,

@@ -38,6 +38,7 @@ async fn the_head_and_the_request() {
         x_robots_tag: Some("noindex,bot: nofollow".to_owned()),
         content_length: Some(2),
         address: got.head.address,
+        messages: None,
     };
     assert_eq!((got.head, got.start.as_slice()), (expect, b"ok".as_slice()));
 
