@@ -16,15 +16,18 @@
 //! | `complaints` | what users of other crawlers complained of: where each is put to the test |
 //! | `rekey` | other canonical rules: refused, taken over by one command, killed in the middle, and nothing lost |
 //! | `robots_memory` | robots.txt is known after a restart, and asked for anew as little as can be |
+//! | `archive` | WARC and JSON Lines: `kill -9` at random moments, and no fetched page without its record |
 //! | `command_line` | config, seeds, inspect, help |
 //! | `structure` | who may name what, and where files may be |
 //!
 //! Beside them: `harness` starts, ends and reads the daemon, `web` serves pages, `generated` says what the pages of a site
-//! of any size are, `hostile_server` serves what no server should.
+//! of any size are, `hostile_server` serves what no server should, `warc_reader` reads
+//! archives.
 //!
 //! Not unit tests: those are beside the code. Invariant: every crawl ends with `harness::statistics`, which checks every
 //! line of its statistics; no test leaves loopback.
 
+mod archive;
 mod command_line;
 mod complaints;
 mod control;
@@ -44,4 +47,5 @@ mod robots_memory;
 mod site_crawl;
 mod stopping;
 mod structure;
+mod warc_reader;
 mod web;

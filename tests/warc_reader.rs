@@ -77,6 +77,13 @@ pub fn sha1(bytes: &[u8]) -> String {
 
 /// The records of a file, each checked, its compression told by its name.
 pub fn read(path: &Path) -> Vec<Record> {
+    let (records, is_torn) = read_until_torn(path);
+    assert!(!is_torn, "{} is torn after {} records", path.display(), records.len());
+    records
+}
+
+/// The same up to the first record that is not whole, and whether there is one.
+pub fn read_until_torn(path: &Path) -> (Vec<Record>, bool) {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let name = path.to_string_lossy();
     let name = name.strip_suffix(".open").unwrap_or(&name);
@@ -86,12 +93,16 @@ pub fn read(path: &Path) -> Vec<Record> {
         let mut text = Vec::new();
         let (record, bytes) = if name.ends_with(".gz") {
             let mut member = flate2::bufread::GzDecoder::new(rest);
-            member.read_to_end(&mut text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            if member.read_to_end(&mut text).is_err() {
+                return (records, true);
+            }
             rest = member.into_inner();
             parse(&text)
         } else if name.ends_with(".zst") {
             let mut frame = zstd::Decoder::with_buffer(rest).expect("a decoder").single_frame();
-            frame.read_to_end(&mut text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            if frame.read_to_end(&mut text).is_err() {
+                return (records, true);
+            }
             rest = frame.finish();
             parse(&text)
         } else {
@@ -105,7 +116,7 @@ pub fn read(path: &Path) -> Vec<Record> {
         records.push(record);
     }
     assert!(records.first().is_none_or(|record| record.kind() == "warcinfo"), "{name} begins with {records:?}");
-    records
+    (records, false)
 }
 
 /// The first record, and its length.

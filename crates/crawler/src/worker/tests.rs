@@ -1,5 +1,7 @@
 //! Journeys through scripted sites, with a real frontier in a temporary directory and time that stands still.
 
+mod outputs;
+
 use std::time::Duration;
 
 use frontier::{FoundUrl, Next, Statistics};
