@@ -157,7 +157,7 @@ pub async fn run<F: Fetch + 'static>(
 
     let log_dir = plan.dir.join("log");
     std::fs::create_dir_all(&log_dir).map_err(DaemonError::Log)?;
-    let reporter = Arc::new(Reporter::open(Arc::clone(&frontier), clock, &log_dir).await?);
+    let reporter = Arc::new(Reporter::open(Arc::clone(&frontier), clock, &log_dir, &plan.config).await?);
     let (outputs, keeper) = open_outputs(&plan, clock, &failed).await?;
     let before = reporter.line(Event::Start, |_| None).await?;
     announce::announce(&plan.dir, &plan.config, &before).map_err(DaemonError::Log)?;
@@ -175,6 +175,7 @@ pub async fn run<F: Fetch + 'static>(
         limiter: politeness::limiter(plan.config.politeness.max_requests_per_sec),
         clock,
         log,
+        duplicates: Arc::clone(&reporter.duplicates),
         outputs,
         fetched: AtomicU64::new(u64::try_from(before.fetched).unwrap_or(0)),
         orders: ordered,

@@ -52,6 +52,7 @@ pub mod crawl_log;
 pub mod daemon;
 pub mod demo;
 pub mod disk;
+pub mod duplicates;
 pub mod exit;
 pub mod explain;
 pub mod export;

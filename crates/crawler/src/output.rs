@@ -16,7 +16,7 @@ mod originals;
 mod recover;
 mod rolling;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod warc;
 mod writer;
 

@@ -26,6 +26,7 @@ use crate::addresses::{Addresses, Place};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::crawl_log::{Entry, Line, Sender, annotate};
+use crate::duplicates::Duplicates;
 use crate::fetch::Fetch;
 use crate::fetch_code;
 use crate::fields::Fields;
@@ -64,6 +65,8 @@ pub struct Crawl<F> {
     pub clock: Clock,
     /// Where lines for `crawl.log` go.
     pub log: Sender,
+    /// Which pages are copies of others.
+    pub duplicates: Arc<Duplicates>,
     /// Where what was fetched is kept; `None` where it is not.
     pub outputs: Option<Outputs>,
     /// URLs with a final response, those of earlier runs included.

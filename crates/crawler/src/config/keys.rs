@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::section::{Log, Section};
 use super::{
     Address, Budget, Config, Crawl, Extract, Fetch, Field, Filter, Frontier, GrowthGuard, Journal, Mode, Pattern,
-    Politeness, Priority, ScopeRules, Statistics, Store, Traps, canonical, output, recrawl, resolve,
+    Politeness, Priority, ScopeRules, Statistics, Store, Traps, canonical, duplicates, output, recrawl, resolve,
 };
 use crate::fields::check_selector;
 
@@ -46,6 +46,7 @@ pub(super) fn apply(document: &DeTable<'_>, config: &mut Config, log: &mut Log) 
         root.table("store", |s| store(s, &mut config.store));
         root.table("statistics", |s| statistics(s, &mut config.statistics));
         root.table("output", |s| output::read(s, &mut config.output));
+        root.table("duplicates", |s| duplicates::read(s, &mut config.duplicates));
         fields(root, &mut config.fields);
     });
 }

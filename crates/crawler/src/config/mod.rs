@@ -7,6 +7,7 @@
 //! All byte and entry limits are totals of the process.
 
 mod canonical;
+mod duplicates;
 mod keys;
 mod load;
 mod mistakes;
@@ -23,6 +24,7 @@ use std::collections::BTreeMap;
 use frontier::{BlockReason, FilterKind, RuleOptions};
 use serde::{Serialize, Serializer};
 
+pub use duplicates::Duplicates;
 pub use load::load;
 pub use mistakes::{ConfigErrors, Mistake, Place};
 pub use output::{Compression, Output, SinkKind};
@@ -69,6 +71,8 @@ pub struct Config {
     pub statistics: Statistics,
     /// What is kept of what is fetched.
     pub output: Output,
+    /// Copies of pages.
+    pub duplicates: Duplicates,
 }
 
 impl Config {

@@ -13,7 +13,7 @@ use crate::fetch::{Exchange, FetchError, Limits as BodyLimits, Messages};
 use warc_reader::{Record, files, read_all, sha1};
 
 #[path = "../../../../tests/warc_reader.rs"]
-mod warc_reader;
+pub(crate) mod warc_reader;
 
 /// Outputs in a directory of their own, with their writer at work.
 struct Bench {

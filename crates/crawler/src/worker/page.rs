@@ -11,12 +11,13 @@ use super::rules::{health_of, health_of_response};
 use super::trip::Trip;
 use super::{Crawl, Visit, code, links};
 use crate::charset;
+use crate::duplicates::{self, Likeness};
 use crate::extract::{Extractor, Settings};
 use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
 use crate::fetch_code;
 use crate::robots::Robots;
 use crate::scope::Verdict;
-use crate::sketch::Sketcher;
+use crate::sketch::{SimHash, Sketcher};
 
 /// Where a redirect leads.
 enum Target {
@@ -115,7 +116,8 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
     let mut extractor = Extractor::new(url, limits, label.as_deref());
     let mut kept = Vec::new();
     let mut digest = Digest::begin(crawl);
-    let mut sketcher = crawl.config.growth_guard.enabled.then(Sketcher::default);
+    let mut sketcher = sketcher(crawl);
+    let mut content = crawl.duplicates.digest().filter(|_| !lease.is_revisit());
     let ended = loop {
         match exchange.chunk().await {
             Ok(Some(piece)) => {
@@ -125,6 +127,9 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
                 }
                 if let Some(digest) = &mut digest {
                     digest.write(piece.as_ref());
+                }
+                if let Some(content) = &mut content {
+                    content.write(piece.as_ref());
                 }
                 if !crawl.fields.is_empty() {
                     kept.extend_from_slice(piece.as_ref());
@@ -151,7 +156,11 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
     }
     let page = extractor.finish();
     visit.found = links::found(crawl, lease.depth(), &page);
-    visit.found.sketch = sketcher.and_then(Sketcher::finish);
+    let (sketch, simhash) = sketcher.map_or((None, None), Sketcher::finish);
+    visit.found.sketch = sketch.filter(|_| crawl.config.growth_guard.enabled);
+    if ended.is_ok() && exchange.body_bytes() > 0 && !exchange.truncated() && !lease.is_revisit() {
+        compare(crawl, lease, &mut visit, content.as_ref(), simhash);
+    }
     if page.truncated {
         visit.notes.push("parser_limit".into());
     }
@@ -160,6 +169,33 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
         visit.page.title = page.title;
     }
     visit
+}
+
+/// What makes the sketches that are wanted.
+fn sketcher<F>(crawl: &Crawl<F>) -> Option<Sketcher> {
+    let wants_simhash = crawl.duplicates.wants_simhash();
+    let sketcher = (crawl.config.growth_guard.enabled || wants_simhash).then(Sketcher::default);
+    if wants_simhash { sketcher.map(Sketcher::with_simhash) } else { sketcher }
+}
+
+/// Notes whether the page is a copy of another.
+fn compare<F>(
+    crawl: &Crawl<F>,
+    lease: &Lease,
+    visit: &mut Visit,
+    content: Option<&duplicates::Digest>,
+    simhash: Option<SimHash>,
+) {
+    match crawl.duplicates.judge(lease.url(), content, simhash) {
+        Some(Likeness::Same) => {
+            visit.notes.push("duplicate".into());
+            if !crawl.config.duplicates.take_links {
+                visit.found = Found { sketch: visit.found.sketch, ..Found::default() };
+            }
+        }
+        Some(Likeness::Near) => visit.notes.push("near_duplicate".into()),
+        None => {}
+    }
 }
 
 fn is_html(head: &Head) -> bool {

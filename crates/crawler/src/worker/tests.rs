@@ -1,5 +1,6 @@
 //! Journeys through scripted sites, with a real frontier in a temporary directory and time that stands still.
 
+mod duplicates;
 mod outputs;
 
 use std::time::Duration;
@@ -55,6 +56,7 @@ impl Bench {
             limiter: politeness::limiter(0),
             clock,
             log,
+            duplicates: Arc::new(Duplicates::new(&config.duplicates)),
             outputs: None,
             fetched: AtomicU64::new(0),
             orders: ordered,

@@ -5,10 +5,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::config::SinkKind;
 use crate::output::Outputs;
-use warc_reader::{files, read};
-
-#[path = "../../../../../tests/warc_reader.rs"]
-mod warc_reader;
+use crate::output::tests::warc_reader::{files, read};
 
 /// A bench with outputs, and where they are.
 fn bench(script: Scripted, seeds: &[&str], change: impl FnOnce(&mut Config)) -> (Bench, PathBuf) {
