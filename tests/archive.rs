@@ -116,6 +116,14 @@ fn json_lines(path: &PathBuf) -> Vec<Value> {
 }
 
 #[test]
+fn outputs_that_cannot_be_opened_end_the_crawl_at_once() {
+    let crawl = Crawl::new(&["output.kinds=[\"warc\"]", "output.dir=/proc/nowhere"], &["http://a.test/".to_owned()]);
+    let mut run = crawl.start();
+    assert_eq!(run.wait(DEADLINE).code(), Some(4), "{}", run.stderr());
+    assert!(run.stderr().contains("outputs: /proc/nowhere: "), "{}", run.stderr());
+}
+
+#[test]
 fn long_bodies_are_kept_whole_and_those_of_no_interest_too() {
     let long = |n: u8| (0..3_000_000u32).map(|i| (i * 7 / 5) as u8 ^ n).collect::<Vec<u8>>();
     let web = Web::start(move |_, path| match path {

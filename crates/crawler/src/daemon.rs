@@ -185,7 +185,12 @@ pub async fn run<F: Fetch + 'static>(
     let mut background = JoinSet::new();
     serve(&mut background, &plan.dir, (&crawl, &reporter), (clock, stop.clone()), &failed)?;
     tick(&mut background, crawl.config.statistics.interval_secs, &reporter, &failed);
-    let paused = watch::disk(&mut background, plan.dir, crawl.config.store.min_free_disk_bytes, probe);
+    let output_dir = crawl.outputs.is_some().then(|| output::dir(&crawl.config.output, &plan.dir));
+    let least = move |dir: &Path| match &output_dir {
+        Some(output_dir) => Ok(probe(dir)?.min(probe(output_dir)?)),
+        None => probe(dir),
+    };
+    let paused = watch::disk(&mut background, plan.dir, crawl.config.store.min_free_disk_bytes, least);
 
     let mut dispatcher = Dispatcher::new(crawl, wake, paused, stop, Arc::clone(&reporter), plan.exit_when_done);
     let ending = dispatcher.run(failures).await?;

@@ -32,6 +32,7 @@
 //! | [`statistics`] | the lines of the statistics logs |
 //! | [`control`], [`questions`], [`audit`], [`explain`] | asking a crawl, running or stopped |
 //! | [`forget`], [`export`], [`import`], [`select`] | changing and moving what a crawl knows |
+//! | [`duplicates`], [`sketch`] | pages with the content of others |
 //! | [`demo`] | a site on loopback and a crawl of it |
 //!
 //! # Invariants

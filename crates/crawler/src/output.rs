@@ -1,8 +1,8 @@
 //! What is kept of what was fetched: WARC files, JSON Lines, both, or nothing.
 //!
 //! * [`Captured`] is all that came of one lease: requests, answers, what was read of the page.
-//! * A [`Sink`] turns it into bytes: [`warc`] into records, [`jsonl`] into a line.
-//! * [`rolling`] is the file that those go to, [`recover`] what happens to a file that a killed process has left.
+//! * A [`Sink`] turns it into bytes: `warc` into records, `jsonl` into a line.
+//! * `rolling` is the file that those go to, `recover` what happens to a file that a killed process has left.
 //! * [`Outputs`] is what workers hold, [`Writer`] the one task that writes and syncs for all of them.
 //!
 //! Not the logs (those tell of the crawl, not of the pages) and no judgement of what is worth keeping. Invariants: a page
@@ -53,7 +53,7 @@ const WAITING_JOBS: usize = 256;
 ///
 /// Workers encode at the same time; what they have encoded is appended to files by the one [`Writer`].
 pub trait Sink: Send + Sync {
-    /// End of the file's name, `warc.gz` for instance; names the format for [`recover`].
+    /// End of the file's name, `warc.gz` for instance; names the format for `recover`.
     fn suffix(&self) -> &'static str;
 
     /// What a new file with this name begins with.

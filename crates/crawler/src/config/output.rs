@@ -49,7 +49,7 @@ impl Default for Output {
 }
 
 /// One of `output.kinds`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SinkKind {
     /// WARC/1.1 files.
@@ -73,6 +73,8 @@ pub enum Compression {
 /// Reads the section.
 pub(super) fn read(s: &mut Section<'_>, out: &mut Output) {
     s.texts("kinds", kind, &mut out.kinds);
+    // In one order, each once.
+    out.kinds.sort_unstable();
     out.kinds.dedup();
     s.text("dir", |text| Ok(text.to_owned()), &mut out.dir);
     s.text("prefix", prefix, &mut out.prefix);

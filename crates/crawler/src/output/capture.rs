@@ -8,7 +8,7 @@ use frontier::Millis;
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::fetch::{FetchError, Recorded, Recording};
+use crate::fetch::{End, FetchError, Recorded, Recording};
 
 /// A request while its lease goes on.
 pub enum Capture {
@@ -65,7 +65,7 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Takes what was recorded.
+    /// Takes what was recorded and has ended.
     ///
     /// # Errors
     /// When the disk did not take a body.
@@ -75,7 +75,9 @@ impl Captured {
             match capture {
                 Capture::Failure(failure) => kept.push(Kept::Failure(failure)),
                 Capture::Exchange(recording) => {
-                    kept.extend(recording.take()?.map(|recorded| Kept::Exchange(Box::new(recorded))));
+                    // What nobody has read to its end was given up, and will be fetched again.
+                    let recorded = recording.take()?.filter(|recorded| recorded.end != End::Open);
+                    kept.extend(recorded.map(|recorded| Kept::Exchange(Box::new(recorded))));
                 }
             }
         }

@@ -231,6 +231,20 @@ async fn workers_that_wait_share_files_and_large_files_are_replaced() {
     assert_eq!(lines, urls.len());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_file_is_closed_when_it_is_old_though_nothing_is_written_any_more() {
+    let bench = Bench::new(&config(&[SinkKind::Warc], |output| output.max_file_age_secs = 60));
+    let output = bench.dir.path().join("output");
+    bench.page("http://a.test/1", "one").await;
+    tokio::time::sleep(std::time::Duration::from_secs(50)).await;
+    assert_eq!(files(&output, ".open").len(), 1);
+    tokio::time::sleep(std::time::Duration::from_secs(15)).await;
+    assert_eq!((files(&output, ".open").len(), files(&output, ".warc").len()), (0, 1));
+    bench.page("http://a.test/2", "two").await;
+    assert_eq!((files(&output, ".open").len(), files(&output, ".warc").len()), (1, 2));
+    bench.end().await;
+}
+
 #[tokio::test]
 async fn nobody_is_told_done_when_the_disk_fails() {
     let bench = Bench::new(&config(&[SinkKind::Warc], |_| ()));

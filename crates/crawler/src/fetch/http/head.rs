@@ -39,7 +39,7 @@ pub(super) fn read(response: &Response, is_plain: bool) -> Head {
 
 /// What leaves: the headers of this request, then those that the client adds to each.
 pub(super) fn sent(url: &Url, headers: &HeaderMap, agent: &str) -> Vec<u8> {
-    let added = [("user-agent", agent), (ACCEPT.as_str(), ACCEPTED), (ACCEPT_ENCODING.as_str(), ENCODINGS)];
+    let added = [(ACCEPT.as_str(), ACCEPTED), ("user-agent", agent), (ACCEPT_ENCODING.as_str(), ENCODINGS)];
     let added = added.into_iter().map(|(name, value)| (name, value.as_bytes()));
     let of_this = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     message::request(url, of_this.chain(added))
