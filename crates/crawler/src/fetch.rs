@@ -28,7 +28,7 @@ pub use error::FetchError;
 pub use exchange::{Exchange, Limits, Piece};
 pub use http::{HttpBody, HttpFetch, SetupError};
 pub use message::Messages;
-pub use recording::{End, Recorded, Recording, Sha1, sha1};
+pub use recording::{End, Recorded, Recording, Sha1, Spool, sha1};
 
 use std::collections::HashMap;
 use std::future::Future;

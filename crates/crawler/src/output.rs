@@ -31,7 +31,7 @@ use tokio::task::spawn_blocking;
 
 use crate::clock::Clock;
 use crate::config::{Compression, Config, Output, SinkKind};
-use crate::fetch::{Head, Recording, Request};
+use crate::fetch::{Head, Recording, Request, Spool};
 
 pub use capture::{Capture, Captured, Failure, Kept, Page};
 pub use originals::Original;
@@ -55,6 +55,9 @@ const WAITING_JOBS: usize = 256;
 pub trait Sink: Send + Sync {
     /// End of the file's name, `warc.gz` for instance; names the format for `recover`.
     fn suffix(&self) -> &'static str;
+
+    /// Whether it has a use for bodies, beside their length and digest.
+    fn wants_body(&self) -> bool;
 
     /// What a new file with this name begins with.
     ///
@@ -85,8 +88,7 @@ pub struct Closed;
 pub struct Outputs {
     sinks: Arc<[Arc<dyn Sink>]>,
     jobs: mpsc::Sender<Job>,
-    dir: PathBuf,
-    spool_bytes: usize,
+    spool: Spool,
 }
 
 impl Outputs {
@@ -114,13 +116,14 @@ impl Outputs {
         }
         let (sender, jobs) = mpsc::channel(WAITING_JOBS);
         let sinks = files.iter().map(|(sink, _)| Arc::clone(sink)).collect();
-        let spool_bytes = usize::try_from(output.spool_bytes).unwrap_or(usize::MAX);
-        Ok(Some((Self { sinks, jobs: sender, dir, spool_bytes }, Writer::new(files, jobs, clock))))
+        let memory_bytes = usize::try_from(output.spool_bytes).unwrap_or(usize::MAX);
+        let spool = Spool { wants_body: files.iter().any(|(sink, _)| sink.wants_body()), memory_bytes, dir };
+        Ok(Some((Self { sinks, jobs: sender, spool }, Writer::new(files, jobs, clock))))
     }
 
     /// Begins to record an answer.
     pub fn begin(&self, request: &Request<'_>, head: &Head, now: Millis) -> Recording {
-        Recording::begin(request, head, now, self.spool_bytes, &self.dir)
+        Recording::begin(request, head, now, &self.spool)
     }
 
     /// Keeps what came of a lease; returns when it is on the disk.
@@ -143,7 +146,7 @@ impl Outputs {
 
     fn encode(&self, mut captured: Captured) -> io::Result<Vec<Encoded>> {
         let encode = |sink: &Arc<dyn Sink>| {
-            let mut bytes = tempfile::spooled_tempfile_in(self.spool_bytes, &self.dir);
+            let mut bytes = tempfile::spooled_tempfile_in(self.spool.memory_bytes, &self.spool.dir);
             let originals = sink.encode(&mut captured, &mut bytes)?;
             Ok(Encoded { bytes, originals })
         };

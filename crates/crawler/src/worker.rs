@@ -219,6 +219,7 @@ async fn close<F: Fetch>(
         depth: lease.depth(),
         referrer: lease.referrer().map(str::to_owned),
         duration_ms: trip.duration_ms(),
+        notes: visit.notes.iter().map(|note| note.clone().into_owned()).collect(),
         ..std::mem::take(&mut visit.page)
     };
     if keep(crawl, &mut trip, Some(page)).await.is_err() {

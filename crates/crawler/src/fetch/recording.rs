@@ -4,7 +4,7 @@
 //! so at most the exchange's cap; of a body beyond the spool's threshold no more than a buffer is in memory.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use frontier::Millis;
@@ -41,14 +41,26 @@ pub struct Recorded {
     pub is_conditional: bool,
     /// The head.
     pub head: Head,
-    /// The decoded body so far.
+    /// The decoded body so far; empty where it is not wanted.
     pub body: SpooledTempFile,
-    /// Its length in bytes.
+    /// The length of the body in bytes, wanted or not.
     pub body_bytes: u64,
     /// How the body ended.
     pub end: End,
+    wants_body: bool,
     digest: Context,
     failure: Option<io::Error>,
+}
+
+/// How a body is kept.
+#[derive(Clone, Debug)]
+pub struct Spool {
+    /// Whether it is. (Length and digest are known in any case.)
+    pub wants_body: bool,
+    /// Bytes that stay in memory.
+    pub memory_bytes: usize,
+    /// Where longer bodies go, to a file that has no name, so that nothing of it outlives the process.
+    pub dir: PathBuf,
 }
 
 /// SHA-1, the digest that WARC readers and indexes expect.
@@ -67,15 +79,15 @@ pub fn sha1(digest: Context) -> Sha1 {
 }
 
 impl Recording {
-    /// Begins with a head and no body. Bodies of up to `spool_bytes` stay in memory; longer ones go to a file in `dir`
-    /// that has no name, so that nothing of it outlives the process.
-    pub fn begin(request: &Request<'_>, head: &Head, at: Millis, spool_bytes: usize, dir: &Path) -> Self {
+    /// Begins with a head and no body.
+    pub fn begin(request: &Request<'_>, head: &Head, at: Millis, spool: &Spool) -> Self {
         Self(Arc::new(Mutex::new(Some(Recorded {
             url: request.url.clone(),
             at,
             is_conditional: request.is_conditional(),
             head: head.clone(),
-            body: tempfile::spooled_tempfile_in(spool_bytes, dir),
+            body: tempfile::spooled_tempfile_in(spool.memory_bytes, &spool.dir),
+            wants_body: spool.wants_body,
             body_bytes: 0,
             end: End::Open,
             digest: Context::new(&SHA1_FOR_LEGACY_USE_ONLY),
@@ -86,7 +98,9 @@ impl Recording {
     /// Takes in a piece of the body. What the disk does not take is said at the end.
     pub(super) fn write(&self, piece: &[u8]) {
         if let Some(recorded) = self.lock().as_mut().filter(|recorded| recorded.failure.is_none()) {
-            recorded.failure = recorded.body.write_all(piece).err();
+            if recorded.wants_body {
+                recorded.failure = recorded.body.write_all(piece).err();
+            }
             recorded.digest.update(piece);
             recorded.body_bytes += piece.len() as u64;
         }
@@ -125,15 +139,20 @@ impl Recording {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Seek};
+    use std::path::Path;
 
     use super::*;
+
+    fn spool(memory_bytes: usize, dir: &Path) -> Spool {
+        Spool { wants_body: true, memory_bytes, dir: dir.to_owned() }
+    }
 
     #[test]
     fn a_body_is_kept_whole_in_memory_and_beyond() {
         let dir = tempfile::tempdir().expect("a directory for the test");
         let url = Url::parse("http://a.test/").expect("a URL");
         for (spool_bytes, is_rolled) in [(3, true), (100, false)] {
-            let recording = Recording::begin(&Request::new(&url), &Head::default(), 7, spool_bytes, dir.path());
+            let recording = Recording::begin(&Request::new(&url), &Head::default(), 7, &spool(spool_bytes, dir.path()));
             recording.write(b"ab");
             recording.write(b"c");
             recording.write(b"de");
@@ -155,10 +174,15 @@ mod tests {
     #[test]
     fn a_disk_that_fails_is_told_at_the_end() {
         let url = Url::parse("http://a.test/").expect("a URL");
-        let nowhere = Path::new("/nowhere/at/all");
-        let recording = Recording::begin(&Request::new(&url), &Head::default(), 7, 1, nowhere);
+        let nowhere = spool(1, Path::new("/nowhere/at/all"));
+        let recording = Recording::begin(&Request::new(&url), &Head::default(), 7, &nowhere);
         recording.write(b"ab");
         recording.write(b"cd");
         assert!(recording.take().is_err());
+        let unwanted = Spool { wants_body: false, ..nowhere };
+        let recording = Recording::begin(&Request::new(&url), &Head::default(), 7, &unwanted);
+        recording.write(b"abcde");
+        let recorded = recording.take().expect("nothing is written").expect("the first time");
+        assert_eq!((recorded.body_bytes, recorded.digest()[0]), (5, 0x03));
     }
 }

@@ -48,6 +48,8 @@ pub struct Page {
     pub referrer: Option<String>,
     /// From the request to the end of the body, all hops, in milliseconds.
     pub duration_ms: u64,
+    /// Words on how it was fetched and read, as in `crawl.log`.
+    pub notes: Vec<String>,
     /// Text of its `<title>`.
     pub title: Option<String>,
     /// Its `[[fields]]`.

@@ -15,6 +15,7 @@
 //! | `digest` | `sha1:` and base32, as in WARC; of the decoded body |
 //! | `depth`, `referrer` | links from a seed; the page it was first found on |
 //! | `title` | of an HTML page |
+//! | `notes` | words of `crawl.log` on how it was fetched and read: `truncated`, `redirects_1`, `duplicate` |
 //! | `fields` | of `[[fields]]` |
 //! | `outlinks` | URLs of its links, with `output.outlinks` |
 //!
@@ -37,6 +38,10 @@ pub(super) struct Jsonl;
 impl Sink for Jsonl {
     fn suffix(&self) -> &'static str {
         "jsonl"
+    }
+
+    fn wants_body(&self) -> bool {
+        false
     }
 
     fn opening(&self, _file_name: &str, _now: Millis) -> io::Result<Vec<u8>> {
@@ -62,6 +67,7 @@ impl Sink for Jsonl {
             "depth": page.depth,
             "referrer": page.referrer,
             "title": page.title,
+            "notes": page.notes,
             "fields": page.fields,
         });
         if let Some(outlinks) = &page.outlinks {

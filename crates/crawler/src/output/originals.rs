@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use ahash::RandomState;
@@ -131,13 +131,14 @@ impl Originals {
 
     /// Writes the file anew, with what is known only.
     fn rewrite(&mut self) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(self.path.parent().unwrap_or(Path::new(".")))?;
         let mut lines = String::new();
         for original in &self.entries {
             push(&mut lines, original);
         }
-        file.write_all(lines.as_bytes())?;
-        file.persist(&self.path).map_err(|error| error.error)?;
+        // One name, so that a kill leaves one file at most.
+        let new = self.path.with_extension("new");
+        std::fs::write(&new, lines)?;
+        std::fs::rename(&new, &self.path)?;
         self.log = LogFile::open(&self.path)?;
         self.log_lines = self.entries.len();
         Ok(())

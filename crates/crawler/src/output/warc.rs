@@ -176,6 +176,10 @@ impl Sink for Warc {
         warc_suffix(self.compression)
     }
 
+    fn wants_body(&self) -> bool {
+        true
+    }
+
     fn opening(&self, file_name: &str, now: Millis) -> io::Result<Vec<u8>> {
         let mut info = self.record("warcinfo", now);
         info.field("WARC-Filename", file_name);

@@ -45,6 +45,7 @@ async fn every_request_of_a_journey_is_kept_before_its_page_is_done() {
     let line: serde_json::Value = serde_json::from_str(lines.trim_end()).expect("one line");
     assert_eq!((&line["url"], &line["requested_url"]), (&HOME.into(), &"http://a.test/?".into()));
     assert_eq!((&line["title"], &line["fields"]["heading"][0]), (&"T".into(), &"H".into()));
+    assert_eq!(line["notes"], serde_json::json!(["redirects_1"]));
     assert_eq!(line["outlinks"], serde_json::json!(["http://a.test/b", "http://b.test/"]));
 }
 
