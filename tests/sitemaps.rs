@@ -27,7 +27,7 @@ fn serve(host: &str, target: &str, slow: Duration) -> Page {
     let text = |body: String| Page { content_type: "text/plain", ..Page::html(body) };
     match target {
         "/" => Page::html("<p>nothing leads anywhere"),
-        "/robots.txt" => text("User-agent: *\nSitemap: /maps/index.xml\n".to_owned()),
+        "/robots.txt" => text(format!("User-agent: *\nSitemap: http://{host}/maps/index.xml\n")),
         "/maps/index.xml" => Page {
             content_type: "application/xml",
             ..Page::html(format!(

@@ -56,7 +56,7 @@ pub enum Command {
     /// Crawl: start from the seeds, or continue where the data directory stopped.
     Run(Run),
     /// Crawl a small site that this program serves on loopback, and print the statistics.
-    Demo,
+    Demo(ConfigArgs),
     /// Show or check the config.
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -40,6 +40,7 @@ use crate::control::{self, Answer, Request, Socket};
 use crate::crawl_log::CrawlLog;
 use crate::exit::Exit;
 use crate::fetch::Fetch;
+use crate::output::{self, Outputs};
 use crate::politeness;
 use crate::robots_cache::{self, RobotsCache};
 use crate::seeds::Seed;
@@ -103,6 +104,9 @@ pub enum DaemonError {
     /// A log or the list of seeds cannot be written.
     #[error("cannot write to the data directory: {0}")]
     Log(#[source] io::Error),
+    /// The outputs cannot be opened or written.
+    #[error("outputs: {0}")]
+    Output(#[source] io::Error),
     /// The control socket failed.
     #[error("control socket: {0}")]
     Control(#[source] io::Error),
@@ -117,7 +121,7 @@ impl DaemonError {
         match self {
             Self::Foreign(_) => Exit::Usage,
             Self::Frontier(error) => exit_of(error),
-            Self::Log(_) => Exit::Storage,
+            Self::Log(_) | Self::Output(_) => Exit::Storage,
             Self::Control(_) | Self::Internal(_) => Exit::Failure,
         }
     }
@@ -160,7 +164,8 @@ pub async fn run<F: Fetch + 'static>(
 
     let log_dir = plan.dir.join("log");
     std::fs::create_dir_all(&log_dir).map_err(DaemonError::Log)?;
-    let reporter = Arc::new(Reporter::open(Arc::clone(&frontier), clock, &log_dir).await?);
+    let reporter = Arc::new(Reporter::open(Arc::clone(&frontier), clock, &log_dir, &plan.config).await?);
+    let (outputs, keeper) = open_outputs(&plan, clock, &failed).await?;
     let before = reporter.line(Event::Start, |_| None).await?;
     announce::announce(&plan.dir, &plan.config, &before).map_err(DaemonError::Log)?;
     let scope = seeding::seed(&frontier, std::mem::take(&mut plan.seeds), &plan, clock, stop.clone()).await?;
@@ -177,6 +182,8 @@ pub async fn run<F: Fetch + 'static>(
         limiter: politeness::limiter(plan.config.politeness.max_requests_per_sec),
         clock,
         log,
+        duplicates: Arc::clone(&reporter.duplicates),
+        outputs,
         fetched: AtomicU64::new(u64::try_from(before.fetched).unwrap_or(0)),
         orders: ordered,
         config: plan.config,
@@ -185,7 +192,12 @@ pub async fn run<F: Fetch + 'static>(
     let mut background = JoinSet::new();
     serve(&mut background, &plan.dir, (&crawl, &reporter), (clock, stop.clone()), &failed)?;
     tick(&mut background, crawl.config.statistics.interval_secs, &reporter, &failed);
-    let paused = watch::disk(&mut background, plan.dir, crawl.config.store.min_free_disk_bytes, probe);
+    let output_dir = crawl.outputs.is_some().then(|| output::dir(&crawl.config.output, &plan.dir));
+    let least = move |dir: &Path| match &output_dir {
+        Some(output_dir) => Ok(probe(dir)?.min(probe(output_dir)?)),
+        None => probe(dir),
+    };
+    let paused = watch::disk(&mut background, plan.dir, crawl.config.store.min_free_disk_bytes, least);
 
     let mut dispatcher = Dispatcher::new(crawl, wake, paused, stop, Arc::clone(&reporter), plan.exit_when_done);
     let ending = dispatcher.run(failures).await?;
@@ -194,13 +206,40 @@ pub async fn run<F: Fetch + 'static>(
 
     let committing = Arc::clone(&frontier);
     blocking(move || committing.commit()).await??;
-    drop(dispatcher); // and with it the last sender of crawl.log's lines, all of them durable now
+    drop(dispatcher); // and with it the last sender of crawl.log's lines, all of them durable now, and of the outputs
     writer.await.map_err(|error| DaemonError::Internal(error.to_string()))?;
+    if let Some(keeper) = keeper {
+        keeper.await.map_err(|error| DaemonError::Internal(error.to_string()))??;
+    }
     let snapshot = last_line(&reporter, &ending).await?;
     background.shutdown().await;
     drop(reporter);
     close(frontier).await?;
     Ok(Finished { ending, snapshot })
+}
+
+/// Opens the outputs, where any are wanted, and starts the task that writes them.
+async fn open_outputs(
+    plan: &Plan,
+    clock: Clock,
+    failed: &mpsc::Sender<DaemonError>,
+) -> Result<(Option<Outputs>, Option<JoinHandle<Result<(), DaemonError>>>), DaemonError> {
+    let (config, dir) = (plan.config.clone(), plan.dir.clone());
+    let opened = blocking(move || Outputs::open(&config, &dir, clock)).await?;
+    let named = |error: io::Error| {
+        let dir = output::dir(&plan.config.output, &plan.dir);
+        DaemonError::Output(io::Error::new(error.kind(), format!("{}: {error}", dir.display())))
+    };
+    let Some((outputs, writer)) = opened.map_err(named)? else { return Ok((None, None)) };
+    let failed = failed.clone();
+    let keeper = tokio::spawn(async move {
+        let Err(error) = writer.run().await else { return Ok(()) };
+        // While pages are being fetched this ends the crawl; after the last one the end itself has failed.
+        let copy = io::Error::new(error.kind(), error.to_string());
+        let _ = failed.send(DaemonError::Output(copy)).await;
+        Err(DaemonError::Output(error))
+    });
+    Ok((Some(outputs), Some(keeper)))
 }
 
 async fn last_line(reporter: &Reporter, ending: &Ending) -> Result<Snapshot, DaemonError> {

@@ -2,6 +2,7 @@
 //!
 //! * [`Fetch`] starts a request and returns once the head of the response is there.
 //! * [`Exchange`] is that response: its [`Head`], then its body in decoded pieces, under one cap and two clocks.
+//! * [`Recording`] keeps all of it, for the outputs.
 //! * [`HttpFetch`] is the real one; a scripted one in memory serves the tests of everything above.
 //!
 //! Not here: redirects (a redirect is a response like any other), retries, robots, politeness, charsets, links.
@@ -15,7 +16,9 @@ mod error;
 mod exchange;
 mod failure;
 mod http;
+mod message;
 mod names;
+mod recording;
 #[cfg(test)]
 pub(crate) mod scripted;
 #[cfg(test)]
@@ -24,6 +27,8 @@ mod tests;
 pub use error::FetchError;
 pub use exchange::{Exchange, Limits, Piece};
 pub use http::{HttpBody, HttpFetch, SetupError};
+pub use message::Messages;
+pub use recording::{End, Recorded, Recording, Sha1, Spool, sha1};
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -117,6 +122,8 @@ pub struct Head {
     pub content_length: Option<u64>,
     /// The address that answered.
     pub address: Option<SocketAddr>,
+    /// Both heads as text, where they are wanted ([`Settings::keep_messages`]).
+    pub messages: Option<Box<Messages>>,
 }
 
 impl Head {
@@ -162,4 +169,6 @@ pub struct Settings {
     pub resolve: HashMap<String, (IpAddr, Option<u16>)>,
     /// Idle connections kept per host, at most.
     pub connections_per_host: usize,
+    /// Whether heads are kept as text ([`Head::messages`]).
+    pub keep_messages: bool,
 }

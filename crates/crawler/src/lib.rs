@@ -20,7 +20,8 @@
 //!    remembered in [`robots_cache`]), then the page through [`fetch`], past the guard of [`address`]; a sitemap goes through
 //!    [`sitemap`] and counts like a page whose links are its entries; HTML goes through
 //!    [`extract`] while it arrives ([`charset`] says in which encoding), and through [`fields`] where fields are wanted.
-//! 7. **Completed.** Outcome, host report and URLs found are one verb again. When that is durable, the page gets its line in
+//! 7. **Kept.** Where outputs are wanted ([`output`]), what was fetched is on the disk before the page counts as done.
+//! 8. **Completed.** Outcome, host report and URLs found are one verb again. When that is durable, the page gets its line in
 //!    [`crawl_log`]; failures stand there under the numbers of [`fetch_code`].
 //!
 //! # Around it
@@ -32,6 +33,7 @@
 //! | [`statistics`] | the lines of the statistics logs |
 //! | [`control`], [`questions`], [`audit`], [`explain`] | asking a crawl, running or stopped |
 //! | [`forget`], [`export`], [`import`], [`select`] | changing and moving what a crawl knows |
+//! | [`duplicates`], [`sketch`] | pages with the content of others |
 //! | [`demo`] | a site on loopback and a crawl of it |
 //!
 //! # Invariants
@@ -52,6 +54,7 @@ pub mod crawl_log;
 pub mod daemon;
 pub mod demo;
 pub mod disk;
+pub mod duplicates;
 pub mod exit;
 pub mod explain;
 pub mod export;
@@ -63,6 +66,7 @@ pub mod forget;
 pub mod import;
 pub mod inspect;
 mod log_file;
+pub mod output;
 pub mod politeness;
 pub mod questions;
 pub mod rekey;

@@ -55,7 +55,7 @@ fn main() -> Exit {
     log_to_stderr(if tells { "info" } else { "warn" });
     let done = match cli.command {
         Command::Run(run) => crawl(run),
-        Command::Demo => show(),
+        Command::Demo(args) => show(&args),
         Command::Config(ConfigCommand::Show(args)) => config_of(&args).and_then(|config| print(config.to_toml())),
         Command::Config(ConfigCommand::Check(args)) => config_of(&args).and_then(|_| print("the config is valid\n")),
         Command::Stats(args) => stats(&args),
@@ -112,10 +112,11 @@ fn crawl(run: Run) -> Result<(), Failure> {
     }
 }
 
-fn show() -> Result<(), Failure> {
+fn show(args: &ConfigArgs) -> Result<(), Failure> {
+    let config = config_of(args)?;
     let runtime = runtime(0)?;
     let shutdown = signals::shutdown()?;
-    let ended = runtime.block_on(demo::run(&mut io::stdout(), shutdown));
+    let ended = runtime.block_on(demo::run(config, &mut io::stdout(), shutdown));
     runtime.shutdown_timeout(Duration::from_secs(1));
     ended.map_err(|error| match error {
         DemoError::Io(error) => error.into(),

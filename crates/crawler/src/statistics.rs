@@ -181,6 +181,12 @@ pub struct Snapshot {
     pub not_modified: i64,
     /// URLs fetched that will be visited again (present state).
     pub due_again: i64,
+    /// Pages of this run with the content of another (present run only; see [`duplicates`](crate::duplicates)).
+    #[serde(default)]
+    pub duplicate_pages: u64,
+    /// The same, nearly.
+    #[serde(default)]
+    pub near_duplicate_pages: u64,
     /// Refused, by rule.
     pub refused_by: RefusedBy,
     /// Why the crawl pauses, idles or ended; what remains.
@@ -297,6 +303,8 @@ impl Snapshot {
             revisits: b.revisits,
             not_modified: b.not_modified,
             due_again: b.due_again,
+            duplicate_pages: rates.duplicate_pages.0,
+            near_duplicate_pages: rates.duplicate_pages.1,
             refused_by: RefusedBy::new(b),
             reason: None,
         }

@@ -37,6 +37,7 @@ fn what_is_a_command_line_and_what_is_not() {
     for good in [
         "run",
         "demo",
+        "demo --set output.dir=d",
         "config show",
         "config check --config f --set a=b",
         "stats",

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::section::{Log, Section};
 use super::{
     Address, Budget, Config, Crawl, Fetch, Field, Filter, Frontier, GrowthGuard, Journal, Mode, Pattern, Politeness,
-    Priority, ScopeRules, Statistics, Store, Traps, canonical, extract, recrawl, resolve, sitemap,
+    Priority, ScopeRules, Statistics, Store, Traps, canonical, duplicates, extract, output, recrawl, resolve, sitemap,
 };
 use crate::fields::check_selector;
 
@@ -46,6 +46,8 @@ pub(super) fn apply(document: &DeTable<'_>, config: &mut Config, log: &mut Log) 
         root.table("filter", |s| filter(s, &mut config.filter));
         root.table("store", |s| store(s, &mut config.store));
         root.table("statistics", |s| statistics(s, &mut config.statistics));
+        root.table("output", |s| output::read(s, &mut config.output));
+        root.table("duplicates", |s| duplicates::read(s, &mut config.duplicates));
         fields(root, &mut config.fields);
     });
 }

@@ -7,10 +7,12 @@
 //! All byte and entry limits are totals of the process.
 
 mod canonical;
+mod duplicates;
 mod extract;
 mod keys;
 mod load;
 mod mistakes;
+mod output;
 mod pattern;
 mod recrawl;
 mod resolve;
@@ -24,9 +26,11 @@ use std::collections::BTreeMap;
 use frontier::{BlockReason, FilterKind, RuleOptions};
 use serde::{Serialize, Serializer};
 
+pub use duplicates::Duplicates;
 pub use extract::{CanonicalLinks, Extract};
 pub use load::load;
 pub use mistakes::{ConfigErrors, Mistake, Place};
+pub use output::{Compression, Output, SinkKind};
 pub use pattern::Pattern;
 pub use recrawl::Recrawl;
 pub use resolve::Address;
@@ -71,6 +75,10 @@ pub struct Config {
     pub store: Store,
     /// The statistics log.
     pub statistics: Statistics,
+    /// What is kept of what is fetched.
+    pub output: Output,
+    /// Copies of pages.
+    pub duplicates: Duplicates,
 }
 
 impl Config {

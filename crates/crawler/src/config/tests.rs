@@ -101,6 +101,9 @@ fn everything_changed() -> Config {
         "filter={max_stale_share=0.5, max_bytes=1048576, rebuild_cpu_share=1}",
         "store={cache_bytes=1048576, min_free_disk_bytes=0}",
         "statistics.interval_secs=1",
+        "output={kinds=[\"jsonl\", \"warc\"], dir=\"x\", prefix=\"a-b\", compression=\"zstd\", max_file_bytes=1}",
+        "duplicates={entries=1, take_links=false, near_entries=2}",
+        "output={max_file_age_secs=0, spool_bytes=1, revisit_entries=0, outlinks=true}",
     ];
     load_text(file, &sets).unwrap_or_else(|report| panic!("{report}"))
 }

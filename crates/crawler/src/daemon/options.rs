@@ -9,7 +9,7 @@ use frontier::{Budget, FilterOptions, GrowthGuard, Rules};
 
 use crate::addresses::Addresses;
 use crate::clock::Clock;
-use crate::config::{Config, Field, Politeness, Recrawl};
+use crate::config::{Config, Field, Politeness, Recrawl, SinkKind};
 use crate::fetch::Settings;
 use crate::fields::{FieldConfig, Fields, FieldsError};
 
@@ -114,6 +114,7 @@ pub fn fetch_settings(config: &Config) -> Settings {
         allow_private_networks: fetch.allow_private_networks,
         resolve: fetch.resolve.iter().map(|(host, to)| (host.clone(), (to.ip, to.port))).collect(),
         connections_per_host: config.politeness.connections_per_host as usize,
+        keep_messages: config.output.kinds.contains(&SinkKind::Warc),
     }
 }
 

@@ -8,9 +8,9 @@ use super::links::{Added, Link, Links};
 use super::references::{self, Place};
 use super::rules::{self, Attributes, Space, has_word, is_word};
 use super::{MAX_TITLE_BYTES, Settings, css, page, refresh, srcset};
+use crate::robots::directives::Directives;
 use encoding_rs::{Encoding, UTF_8};
 use url::Url;
-use crate::robots::directives::Directives;
 
 #[derive(Debug)]
 pub(super) struct Found {

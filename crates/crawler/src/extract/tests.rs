@@ -6,8 +6,8 @@ mod formats;
 mod oracle;
 
 use super::*;
-use oracle::links;
 use crate::robots::directives::Directives;
+use oracle::links;
 use std::fmt::Write;
 
 fn document() -> Url {

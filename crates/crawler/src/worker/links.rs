@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use encoding_rs::Encoding;
 use frontier::{Canonical, Found, FoundUrl, Refused};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use url::Url;
 
 use super::Crawl;
@@ -75,13 +75,22 @@ pub(super) fn judge(scope: &Scope, canonical: &Canonical) -> Verdict {
     scope.judge(canonical.url(), canonical.host(), canonical.registrable_domain())
 }
 
-/// The fields of a page as one JSON line: `url`, then the configured names. `None` when the page is not worth the time.
-pub(super) fn fields_line(fields: &Fields, url: &Url, label: Option<&str>, body: &[u8]) -> Option<String> {
+/// The URLs of a page's links, once each text, as far as they are URLs.
+pub(super) fn outlinks(page: &Page) -> Vec<String> {
+    page.resolve().filter_map(|(_, url)| Some(url.ok()?.into())).collect()
+}
+
+/// The fields of a page. `None` when the page is not worth the time.
+pub(super) fn fields(fields: &Fields, url: &Url, label: Option<&str>, body: &[u8]) -> Option<Map<String, Value>> {
     let (encoding, bom_bytes): (&'static Encoding, usize) = charset::sniff(Format::Html, label, url, body);
     let (html, _) = encoding.decode_without_bom_handling(&body[bom_bytes..]);
-    let mut line = fields.extract(&html, MAX_FIELDS_TIME).ok()?;
-    line.insert("url".to_owned(), Value::from(url.as_str()));
-    let mut line = Value::Object(line).to_string();
+    fields.extract(&html, MAX_FIELDS_TIME).ok()
+}
+
+/// Fields as one JSON line: `url`, then the configured names.
+pub(super) fn fields_line(mut fields: Map<String, Value>, url: &Url) -> String {
+    fields.insert("url".to_owned(), Value::from(url.as_str()));
+    let mut line = Value::Object(fields).to_string();
     line.push('\n');
-    Some(line)
+    line
 }

@@ -10,13 +10,12 @@ use super::revisit::{self, Brought, Digest};
 use super::rules::{health_of, health_of_response};
 use super::sitemaps::{self, Look};
 use super::trip::Trip;
-use super::{Crawl, Visit, code, links};
+use super::{Crawl, Visit, code, likeness, links, says};
 use crate::charset;
 use crate::extract::{Extractor, Format, LinkKind};
 use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
 use crate::fetch_code;
 use crate::robots::Robots;
-use crate::robots::directives::Directives;
 use crate::scope::Verdict;
 use crate::sitemap::End;
 use crate::sketch::Sketcher;
@@ -132,9 +131,9 @@ async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut ex
 
 /// Reads a response of which nothing but what its header says to robots is of interest.
 async fn drained_page<F: Fetch>(trip: &mut Trip<'_, F>, exchange: Exchange<F::Body>) -> Visit {
-    let says = directives_of(trip.crawl, exchange.head());
+    let says = says::of_header(trip.crawl, exchange.head());
     let mut visit = drained(trip, exchange).await;
-    note(&mut visit, says);
+    says::note(&mut visit, says);
     visit
 }
 
@@ -149,7 +148,7 @@ async fn read_page<F: Fetch>(
     let crawl = trip.crawl;
     let head = exchange.head();
     let is_page = is_html(head);
-    let by_header = directives_of(crawl, head);
+    let by_header = says::of_header(crawl, head);
     let content_type = head.content_type.as_deref().unwrap_or_default();
     let label = charset::label_of(content_type).map(str::to_owned);
     let settings = crawl.config.extract.settings();
@@ -161,13 +160,14 @@ async fn read_page<F: Fetch>(
         // A picture has links in its head at most.
         let mut visit = drained(trip, exchange).await;
         visit.found = links::found(crawl, lease.depth(), &extractor.finish(), by_header.nofollow);
-        note(&mut visit, by_header);
+        says::note(&mut visit, by_header);
         return visit;
     }
     let keeps = is_page && !crawl.fields.is_empty() && !by_header.noindex;
     let mut kept = Vec::new();
     let mut digest = Digest::begin(crawl);
-    let mut sketcher = (is_page && crawl.config.growth_guard.enabled).then(Sketcher::default);
+    let mut sketcher = likeness::sketcher(crawl).filter(|_| is_page);
+    let mut content = crawl.duplicates.digest().filter(|_| is_page && !lease.is_revisit());
     let mut take = |piece: &[u8]| {
         extractor.write(piece);
         if let Some(sketcher) = &mut sketcher {
@@ -175,6 +175,9 @@ async fn read_page<F: Fetch>(
         }
         if let Some(digest) = &mut digest {
             digest.write(piece);
+        }
+        if let Some(content) = &mut content {
+            content.write(piece);
         }
         if keeps {
             kept.extend_from_slice(piece);
@@ -207,36 +210,33 @@ async fn read_page<F: Fetch>(
         sketcher = None;
         visit = Visit { bytes: visit.bytes, content_type: visit.content_type, ..failed(trip, error) };
     } else if keeps && !says.noindex {
-        visit.fields = links::fields_line(&crawl.fields, url, label.as_deref(), &kept);
-        if visit.fields.is_none() {
-            visit.notes.push("fields_too_slow".into());
+        match links::fields(&crawl.fields, url, label.as_deref(), &kept) {
+            Some(fields) => {
+                visit.page.fields = crawl.outputs.is_some().then(|| fields.clone());
+                visit.fields = Some(links::fields_line(fields, url));
+            }
+            None => visit.notes.push("fields_too_slow".into()),
         }
     }
     visit.found = links::found(crawl, lease.depth(), &page, says.nofollow);
-    visit.found.sketch = sketcher.and_then(Sketcher::finish);
+    let (sketch, simhash) = sketcher.map_or((None, None), Sketcher::finish);
+    visit.found.sketch = sketch.filter(|_| crawl.config.growth_guard.enabled);
+    let is_whole = ended.is_ok() && !is_too_long && !exchange.truncated();
+    if is_whole && exchange.body_bytes() > 0 && !lease.is_revisit() {
+        likeness::compare(crawl, lease, &mut visit, content.as_ref(), simhash);
+    }
     if page.truncated {
         visit.notes.push("parser_limit".into());
     }
     if page.malformed {
         visit.notes.push("xml_error".into());
     }
-    note(&mut visit, says);
-    visit
-}
-
-/// What the response's header says to the crawler, where that is heeded.
-fn directives_of<F>(crawl: &Crawl<F>, head: &Head) -> Directives {
-    let mut says = Directives::default();
-    if let Some(lines) = head.x_robots_tag.as_deref().filter(|_| crawl.config.extract.obey_meta_robots) {
-        says.add_header(lines, crawl.config.crawl.robots_product());
+    says::note(&mut visit, says);
+    if crawl.outputs.is_some() {
+        visit.page.outlinks = crawl.config.output.outlinks.then(|| links::outlinks(&page));
+        visit.page.title = page.title;
     }
-    says
-}
-
-/// Lets the log tell what the page says of itself.
-fn note(visit: &mut Visit, says: Directives) {
-    let words = [(says.noindex, "noindex"), (says.nofollow, "nofollow")];
-    visit.notes.extend(words.iter().filter(|(is_said, _)| *is_said).map(|(_, word)| (*word).into()));
+    visit
 }
 
 /// Whether fields and a sketch are taken: they are of what people read.
@@ -272,6 +272,7 @@ pub(super) fn answered<F: Fetch>(trip: &mut Trip<'_, F>, exchange: &Exchange<F::
         content_type: head.content_type.clone(),
         found: Found::default(),
         fields: None,
+        page: Default::default(),
         brought: Brought::of(trip.crawl, head),
         is_conditional: false,
         notes: exchange.truncated().then(|| "truncated".into()).into_iter().collect(),

@@ -5,6 +5,9 @@ mod sitemaps;
 
 use std::future::poll_fn;
 use std::task::Poll;
+mod duplicates;
+mod outputs;
+
 use std::time::Duration;
 
 use frontier::{FoundUrl, Next, Statistics};
@@ -61,6 +64,8 @@ impl Bench {
             limiter: politeness::limiter(0),
             clock,
             log,
+            duplicates: Arc::new(Duplicates::new(&config.duplicates)),
+            outputs: None,
             fetched: AtomicU64::new(0),
             orders: ordered,
             config,

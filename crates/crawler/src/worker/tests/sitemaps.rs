@@ -41,7 +41,7 @@ fn bench(script: Scripted, seeds: &[&str], change: impl FnOnce(&mut Config)) -> 
 #[tokio::test(start_paused = true)]
 async fn pages_that_only_sitemaps_know_are_found() {
     let mut script =
-        host("Sitemap: /index.xml\nSitemap: http://a.test/urls.txt\nSitemap: mailto:x\nSitemap: http://b.test/");
+        host("Sitemap: http://a.test/index.xml\nSitemap: http://a.test/urls.txt\nSitemap: mailto:x\nSitemap: http://b.test/");
     xml(&mut script, "http://a.test/index.xml", &index(&["http://a.test/deep/one.bin"]));
     let body = list(&["http://a.test/deep/1", "http://a.test/2", "http://b.test/", "http://a.test/deep/1", "tel:1"]);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -83,8 +83,8 @@ async fn without_a_name_in_robots_the_well_known_place_is_asked() {
         bench.statistics();
     }
     check("", |_| (), &["http://a.test/sitemap.xml"]).await;
-    check("Sitemap: /s.xml", |_| (), &["http://a.test/s.xml"]).await;
-    check("Sitemap: mailto:x", |_| (), &[]).await;
+    check("Sitemap: http://a.test/s.xml", |_| (), &["http://a.test/s.xml"]).await;
+    check("Sitemap: mailto:x", |_| (), &["http://a.test/sitemap.xml"]).await;
     check("User-agent: *\nDisallow: /s", |_| (), &[]).await;
     check(
         "",
@@ -93,8 +93,8 @@ async fn without_a_name_in_robots_the_well_known_place_is_asked() {
     )
     .await;
     check("", |config| config.sitemap.well_known.clear(), &[]).await;
-    check("Sitemap: /s.xml", |config| config.sitemap.enabled = false, &[]).await;
-    check("Sitemap: /s.xml", |config| config.crawl.max_depth = 0, &[]).await;
+    check("Sitemap: http://a.test/s.xml", |config| config.sitemap.enabled = false, &[]).await;
+    check("Sitemap: http://a.test/s.xml", |config| config.crawl.max_depth = 0, &[]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,7 +116,7 @@ async fn a_host_to_which_another_redirects_its_robots_has_its_own_sitemaps() {
 
 #[tokio::test(start_paused = true)]
 async fn a_crawl_of_a_prefix_asks_for_the_sitemaps_of_its_host() {
-    let mut script = host("Sitemap: /index.xml\nSitemap: http://b.test/");
+    let mut script = host("Sitemap: http://a.test/index.xml\nSitemap: http://b.test/");
     script.page("http://a.test/docs/", "");
     script.page("http://a.test/docs/1", "");
     xml(&mut script, "http://a.test/index.xml", &index(&["http://a.test/s.xml"]));
@@ -128,7 +128,7 @@ async fn a_crawl_of_a_prefix_asks_for_the_sitemaps_of_its_host() {
 
 #[tokio::test(start_paused = true)]
 async fn an_index_that_leads_to_itself_and_ever_deeper_ends() {
-    let mut script = host("Sitemap: /i0");
+    let mut script = host("Sitemap: http://a.test/i0");
     for n in 0..20 {
         let (this, next) = (format!("http://a.test/i{n}"), format!("http://a.test/i{}", n + 1));
         xml(&mut script, &this, &index(&["http://a.test/i0", &this, &next]));
@@ -141,7 +141,7 @@ async fn an_index_that_leads_to_itself_and_ever_deeper_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn depth_counts_from_the_page_for_which_robots_were_read() {
-    let mut script = host("Sitemap: /s");
+    let mut script = host("Sitemap: http://a.test/s");
     xml(&mut script, "http://a.test/s", &list(&["http://a.test/1"]));
     script.page("http://a.test/1", "<a href=/2>");
     let mut bench = bench(script, &[HOME], |config| config.crawl.max_depth = 1);
@@ -152,7 +152,7 @@ async fn depth_counts_from_the_page_for_which_robots_were_read() {
 
 #[tokio::test(start_paused = true)]
 async fn html_where_a_sitemap_was_expected_is_a_page() {
-    let mut script = host("Sitemap: /s\nSitemap: /t\nSitemap: /u");
+    let mut script = host("Sitemap: http://a.test/s\nSitemap: http://a.test/t\nSitemap: http://a.test/u");
     script.page("http://a.test/s", "<!DOCTYPE html><html><a href=/1>1</a></html>");
     script.answer("http://a.test/t", typed("image/png"), vec![Step::bytes("\u{89}PNG")]);
     script.redirect("http://a.test/u", "/v");
@@ -203,7 +203,7 @@ async fn a_sitemap_that_is_met_like_a_page_is_known_by_its_root() {
 #[tokio::test(start_paused = true)]
 async fn a_host_may_let_the_sitemap_of_another_speak_for_it() {
     async fn check(robots_of_b: &str, new: &str, refused: i64) {
-        let mut script = host("Sitemap: /maps/index.xml");
+        let mut script = host("Sitemap: http://a.test/maps/index.xml");
         xml(&mut script, "http://a.test/maps/index.xml", &index(&["http://a.test/maps/1.xml"]));
         let entries = list(&["http://b.test/1", "http://a.test/2", "http://c.test/3"]);
         xml(&mut script, "http://a.test/maps/1.xml", &entries);
@@ -219,15 +219,15 @@ async fn a_host_may_let_the_sitemap_of_another_speak_for_it() {
         assert_eq!(bench.statistics().books.refused_sitemap_location, refused, "{robots_of_b}");
     }
     // What is not below /maps/ is spoken for by the index, which robots.txt names.
-    check("Sitemap: /own", "new_1", 2).await;
+    check("Sitemap: http://b.test/own", "new_1", 2).await;
     // Named by b.test first, the list is no more known to be in the index: it speaks for b.test, and below /maps/.
-    check("Sitemap: http://a.test/maps/1.xml\nSitemap: /own", "new_1", 2).await;
-    check("Sitemap: /own\nSitemap: http://a.test/maps/index.xml#x", "new_2", 1).await;
+    check("Sitemap: http://a.test/maps/1.xml\nSitemap: http://b.test/own", "new_1", 2).await;
+    check("Sitemap: http://b.test/own\nSitemap: http://a.test/maps/index.xml#x", "new_2", 1).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_sitemap_says_of_its_pages_is_handed_on() {
-    let mut script = host("Sitemap: /s");
+    let mut script = host("Sitemap: http://a.test/s");
     let entry = |path: &str, priority: &str| {
         format!(
             "<url><loc>http://a.test/{path}</loc><changefreq>hourly</changefreq><priority>{priority}</priority></url>"
@@ -251,7 +251,7 @@ async fn what_a_sitemap_says_of_its_pages_is_handed_on() {
 
 #[tokio::test(start_paused = true)]
 async fn half_a_sitemap_counts_and_is_asked_for_again() {
-    let mut script = host("Sitemap: /s");
+    let mut script = host("Sitemap: http://a.test/s");
     let steps = vec![
         Step::bytes("<urlset><url><loc>http://a.test/1</loc></url><url><loc>http://a.t"),
         Step::Fail(FetchError::Lost),
@@ -278,7 +278,7 @@ async fn half_a_sitemap_counts_and_is_asked_for_again() {
 async fn limits_are_those_of_the_config() {
     let many: Vec<String> = (0..10).map(|n| format!("http://a.test/{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let mut script = host("Sitemap: /s\nSitemap: /t");
+    let mut script = host("Sitemap: http://a.test/s\nSitemap: http://a.test/t");
     xml(&mut script, "http://a.test/s", &list(&many));
     let blank = " ".repeat(3000);
     xml(&mut script, "http://a.test/t", &format!("<urlset><url><loc>http://a.test/x</loc></url>{blank}"));
