@@ -140,15 +140,6 @@ impl Head {
     }
 }
 
-/// Cuts at a character boundary at or below `max_bytes`, and gives the memory back.
-fn cut(mut text: String, max_bytes: usize) -> String {
-    if text.len() > max_bytes {
-        text.truncate(text.floor_char_boundary(max_bytes));
-        text.shrink_to_fit();
-    }
-    text
-}
-
 /// All that a [`HttpFetch`] is made from.
 #[derive(Clone, Debug)]
 pub struct Settings {

@@ -99,16 +99,3 @@ fn resolve(reference: &BytesRef<'_>) -> Option<String> {
     let is_name = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '-' | '.'));
     text.map(str::to_owned).or_else(|| (!is_name).then(|| format!("&{name};")))
 }
-
-/// The encoding that the XML declaration of a document names.
-pub(super) fn declared(head: &[u8]) -> Option<&str> {
-    let start = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
-    let declaration = start.strip_prefix(b"<?xml")?;
-    let end = declaration.windows(2).position(|pair| pair == b"?>")?;
-    let text = std::str::from_utf8(&declaration[..end]).ok()?;
-    let value = text[text.find("encoding")? + "encoding".len()..].trim_start().strip_prefix('=')?.trim_start();
-    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-    let label = value[1..].split(quote).next()?;
-    // A declaration that can be read as ASCII is in no encoding of two bytes.
-    Some(if label.to_ascii_lowercase().starts_with("utf-16") { "utf-8" } else { label })
-}

@@ -2,13 +2,14 @@
 //!
 //! Not the formats (`markup`, `lines`). Invariant: what was found does not depend on how the body is cut into pieces.
 
-use encoding_rs::{CoderResult, Decoder, Encoding};
+use encoding_rs::{CoderResult, Decoder, Encoding, UTF_8, WINDOWS_1252};
 
 use super::lines::Lines;
-use super::markup::{self, Markup};
+use super::markup::Markup;
 use super::unpacking::Packing;
 use super::{End, Settings, Sitemap, is_blank};
 use crate::charset::{self, PRESCAN_BYTES};
+use crate::extract::Format;
 
 /// Bytes of white space, comments and declarations before the root element or the first line.
 const MAX_PROLOG_BYTES: u64 = 256 << 10;
@@ -183,17 +184,12 @@ impl Content {
     }
 }
 
-/// The encoding of a document that starts so, and the length of its byte-order mark. As the page of a browser, but for the
-/// XML declaration in the place of a `<meta>`, and UTF-16 without a mark (XML 1.0, appendix F).
+/// The encoding of a document that starts so, and the length of its byte-order mark. As of any XML; where nothing says it,
+/// UTF-8, as the protocol has it, unless it cannot be.
 fn encoding_of(label: Option<&str>, head: &[u8]) -> (&'static Encoding, usize) {
-    let wide = match head {
-        [b'<', 0, b'?' | b'u' | b's' | b'r', 0, ..] => Some(encoding_rs::UTF_16LE),
-        [0, b'<', 0, b'?' | b'u' | b's' | b'r', ..] => Some(encoding_rs::UTF_16BE),
-        _ => None,
-    };
-    if let Some(encoding) = wide {
-        return (encoding, 0);
-    }
     let known = |label: &&str| Encoding::for_label_no_replacement(label.as_bytes()).is_some();
-    charset::sniff(label.filter(known).or(markup::declared(head)), head)
+    // An error without a length is a character that is cut off.
+    let may_be_utf8 = || std::str::from_utf8(head).err().is_none_or(|error| error.error_len().is_none());
+    let guessed = || if may_be_utf8() { UTF_8 } else { WINDOWS_1252 };
+    charset::declared(Format::Xml, label.filter(known), head).unwrap_or_else(|| (guessed(), 0))
 }
