@@ -97,6 +97,24 @@ fn every_bad_seed_is_named_with_its_line_and_nothing_is_started() {
 }
 
 #[test]
+fn a_directory_of_somebody_else_s_is_not_made_a_crawl() {
+    let dir = tempfile::tempdir().expect("a directory for the test");
+    file(dir.path(), "index.html", "mine");
+    let data = dir.path().to_string_lossy();
+    let seeds = file(dir.path(), "list.txt", "http://a.test/\n");
+    for words in [&["run", "--data", &data, "http://127.0.0.1:1/"][..], &["import", "--data", &data, "--queue", &seeds]]
+    {
+        let said = bad(words, 2);
+        assert!(
+            said.contains("holds no crawl, but files that crawld has not made: [\"index.html\", \"list.txt\"]"),
+            "{said}"
+        );
+        assert!(said.contains("--data DIR"), "{said}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).expect("is there").count(), 2, "nothing is made");
+}
+
+#[test]
 fn inspect_shows_what_becomes_of_urls_and_pages() {
     let lines = json_lines(&good(&["inspect", "url"], "http://WWW.Example.co.uk/a/../b#c\nmailto:x@y\n"));
     let expected = json!({
@@ -122,6 +140,24 @@ fn inspect_shows_what_becomes_of_urls_and_pages() {
     assert_eq!(lines, expected);
     bad(&["inspect", "links", "--base", "http://a.test/", "/nowhere/page.html"], 2);
     bad(&["inspect", "links", "--base", "no url", &page], 2);
+
+    let robots =
+        file(dir.path(), "robots.txt", "user-agent: *\ndisallow: /\nuser-agent: bot\nallow: /a\ndisallow: /*x\n");
+    let urls = "http://a.test/ax\nhttp://a.test/b\n";
+    let line = |url: &str, allowed: bool, rule: Option<&str>, line: Option<u32>| {
+        let head = json!({"url": url, "allowed": allowed, "rule": rule, "line": line});
+        let mut line = head.as_object().expect("an object").clone();
+        line.extend([("crawl_delay".to_owned(), Value::Null), ("sitemaps".to_owned(), json!([]))]);
+        Value::Object(line)
+    };
+    let lines = json_lines(&good(&["inspect", "robots", "--agent", "Bot", &robots], urls));
+    let expected =
+        [line("http://a.test/ax", false, Some("Disallow: /*x"), Some(5)), line("http://a.test/b", true, None, None)];
+    assert_eq!(lines, expected);
+    let lines = json_lines(&good(&["inspect", "robots", "--agent", "x", "--agent", "y", &robots], urls));
+    assert_eq!(lines[1], line("http://a.test/b", false, Some("Disallow: /"), Some(2)));
+    bad(&["inspect", "robots", &robots], 2);
+    bad(&["inspect", "robots", "--agent", "x", "/nowhere/robots.txt"], 2);
 }
 
 #[test]

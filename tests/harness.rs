@@ -34,6 +34,8 @@ const BASE: &[&str] = &[
     "filter.initial_capacity=10000",
     "store.min_free_disk_bytes=0",
     "statistics.interval_secs=1",
+    // What a crawl asks for is what its test says.
+    "sitemap.enabled=false",
 ];
 
 /// A crawl that can be started again and again on one data directory.
@@ -258,7 +260,8 @@ const FIELDS: &str = "timestamp event elapsed_secs urls_found page_duplicates in
     over_budget imported forgotten parked imported_seen fetches false_positive_rate_measured \
     false_positive_rate_predicted filter_layers filter_bytes store_reads store_bytes discovered queued in_flight \
     fetched failed robots_denied excluded bytes_downloaded pages_per_sec pages_per_sec_average hosts hosts_waiting \
-    status_2xx status_3xx status_4xx status_5xx resident_bytes refused_by revisits not_modified due_again";
+    status_2xx status_3xx status_4xx status_5xx resident_bytes refused_by revisits not_modified due_again duplicate_pages \
+    near_duplicate_pages";
 
 /// Counts of events, which never go down.
 const COUNTS: &str = "urls_found page_duplicates invalid refused out_of_scope offered hot_cache_seen filter_absent \

@@ -16,15 +16,19 @@
 //! | `complaints` | what users of other crawlers complained of: where each is put to the test |
 //! | `rekey` | other canonical rules: refused, taken over by one command, killed in the middle, and nothing lost |
 //! | `robots_memory` | robots.txt is known after a restart, and asked for anew as little as can be |
+//! | `sitemaps` | pages that only sitemaps know, what a sitemap may not speak for, a kill in the middle |
+//! | `archive` | WARC and JSON Lines: `kill -9` at random moments, and no fetched page without its record |
 //! | `command_line` | config, seeds, inspect, help |
 //! | `structure` | who may name what, and where files may be |
 //!
 //! Beside them: `harness` starts, ends and reads the daemon, `web` serves pages, `generated` says what the pages of a site
-//! of any size are, `hostile_server` serves what no server should.
+//! of any size are, `hostile_server` serves what no server should, `warc_reader` reads
+//! archives.
 //!
 //! Not unit tests: those are beside the code. Invariant: every crawl ends with `harness::statistics`, which checks every
 //! line of its statistics; no test leaves loopback.
 
+mod archive;
 mod command_line;
 mod complaints;
 mod control;
@@ -42,6 +46,8 @@ mod recrawl;
 mod rekey;
 mod robots_memory;
 mod site_crawl;
+mod sitemaps;
 mod stopping;
 mod structure;
+mod warc_reader;
 mod web;

@@ -84,6 +84,30 @@ fn no_room_is_said_before_anything_is_done() {
 }
 
 #[test]
+fn what_a_killed_rekey_has_left_is_mentioned_by_run() {
+    let crawl = Crawl::new(&[], &[]);
+    let beside = crawl.home.path().join("data.rekey");
+    let said = || {
+        let mut run = crawl.start();
+        assert_eq!(run.wait(DEADLINE).code(), Some(0), "{}", run.stderr());
+        run.stderr().lines().filter(|line| line.contains("left by a rekey")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(said(), [""; 0]);
+    fs::create_dir(&beside).expect("made");
+    assert_eq!(said(), [""; 0], "no rekey has made it");
+    fs::write(beside.join("rekeying"), "keep\n").expect("written");
+    let lines = said();
+    assert!(
+        lines.len() == 1 && lines[0].contains("WARN") && lines[0].contains("of which nothing is needed"),
+        "{lines:?}"
+    );
+    assert!(lines[0].contains("data.rekey"), "{lines:?}");
+    fs::rename(beside.join("rekeying"), crawl.data().join("rekeying")).expect("moved");
+    let lines = said();
+    assert!(lines.len() == 1 && lines[0].contains("the old directory; run the same crawld rekey again"), "{lines:?}");
+}
+
+#[test]
 fn a_rekey_killed_at_any_moment_leaves_a_whole_crawl() {
     const URLS: usize = 4000;
     let mut random = Random::seeded(7);

@@ -17,8 +17,10 @@ struct Truth {
     allowed: BTreeSet<String>,
     /// URLs found that robots.txt denies.
     denied: BTreeSet<String>,
-    /// Of the allowed ones, those that are pages of HTML.
+    /// Of the allowed ones, those that are pages of HTML and may be kept.
     pages: usize,
+    /// Links of pages that are not to be followed.
+    refused: usize,
 }
 
 fn serve(_host: &str, target: &str) -> Page {
@@ -50,6 +52,12 @@ fn walk(home: &Url) -> Truth {
             let target = url.query().map_or(url.path().to_owned(), |query| format!("{}?{query}", url.path()));
             let page = serve("", &target);
             if page.status == 200 && page.content_type == "text/html" {
+                // The site's one such page, read by a person as well.
+                if String::from_utf8_lossy(&page.body).contains("<meta name=\"robots\" content=\"noindex, nofollow\">")
+                {
+                    truth.refused += links(&url, &page.body).len();
+                    continue;
+                }
                 truth.pages += 1;
                 found.extend(links(&url, &page.body));
             }
@@ -144,7 +152,9 @@ fn every_reachable_page_once_and_the_books_equal_the_access_log() {
     let fields: Vec<Value> = fields.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let page = |url: &str| fields.iter().find(|line| line["url"] == url);
     assert_eq!(page(home.as_str()).map(|line| &line["title"][0]), Some(&Value::from("The Lantern Handbook")));
-    assert_eq!(fields.len(), truth.pages, "one line for each page of HTML");
+    assert_eq!(fields.len(), truth.pages, "one line for each page of HTML that does not say noindex");
+    assert!(truth.refused > 0);
+    assert_eq!(last["refused_by"]["nofollow"], truth.refused, "{last}");
 }
 
 /// Checks the lines of `crawl.log`; the body bytes of all requests, by them.

@@ -46,7 +46,7 @@ fn each_seam_has_one_owner() {
         ("crates/frontier/src", "sled", &["crates/frontier/src/store.rs", "crates/frontier/src/store/"][..]),
         ("crates/crawler", "sled", &[]),
         ("crates/bloom", "sled", &[]),
-        ("crates/crawler/src", "reqwest", &["crates/crawler/src/fetch/http.rs"]),
+        ("crates/crawler/src", "reqwest", &["crates/crawler/src/fetch/http.rs", "crates/crawler/src/fetch/http/"]),
         ("crates/frontier", "reqwest", &[]),
         ("crates/frontier", "tokio", &[]),
         ("crates/crawler/src", "scraper", &["crates/crawler/src/fields.rs", "crates/crawler/src/fields/"]),

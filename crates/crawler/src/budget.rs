@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use frontier::{Canonical, Error, Frontier, Grant, HostUsage, Slowed};
+use frontier::{Canonical, Error, Frontier, Grant, HostUsage, HostView, Released, Slowed};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -81,16 +81,27 @@ fn done(frontier: &Frontier, action: &Action) -> Result<Value, Refusal> {
             let hosts: Vec<Value> = all.iter().take(MAX_LISTED).map(row).collect();
             return Ok(json!({ "hosts": hosts, "more_hosts": all.len() - hosts.len() }));
         }
-        Action::Show { host: Some(host) } => json!({ "hosts": [row(&frontier.usage(&named(frontier, host)?)?)] }),
+        // Looked at like this, a host that nobody has heard of does not become one.
+        Action::Show { host: Some(host) } => {
+            let HostView { is_known, usage, .. } = frontier.explain(&named(frontier, host)?)?.host;
+            let mut row = row(&usage);
+            row["known"] = is_known.into();
+            json!({ "hosts": [row] })
+        }
         Action::Raise { host, more } => {
             json!({ "hosts": [row(&frontier.grant(&named(frontier, host)?, Grant::More(*more))?)] })
         }
         Action::Lift { host } => json!({ "hosts": [row(&frontier.grant(&named(frontier, host)?, Grant::Lifted)?)] }),
         Action::Unslow { host } => json!({ "hosts": [row(&frontier.unslow(&named(frontier, host)?)?)] }),
-        Action::Release { host } => {
-            let host = named(frontier, host)?;
-            let released = frontier.release(&host)?;
-            json!({ "released": released.released, "hosts": [row(&frontier.usage(&host)?)] })
+        Action::Release { host: name } => {
+            let host = named(frontier, name)?;
+            if !frontier.explain(&host)?.host.is_known {
+                return done(frontier, &Action::Show { host: Some(name.clone()) });
+            }
+            let Released { released, parked, .. } = frontier.release(&host)?;
+            let budget = frontier.explain(&host)?.budget.filter(|_| parked > 0);
+            let held_by = budget.and_then(|budget| budget.held_by).map(|name| format!("budget.{name}"));
+            json!({ "released": released, "held_by": held_by, "hosts": [row(&frontier.usage(&host)?)] })
         }
     };
     frontier.commit()?;
@@ -99,9 +110,7 @@ fn done(frontier: &Frontier, action: &Action) -> Result<Value, Refusal> {
 
 /// The home page of a host: any URL of it will do.
 fn named(frontier: &Frontier, host: &str) -> Result<Canonical, Refusal> {
-    let is_host = !host.is_empty() && !host.contains(['/', '?', '#', '@']);
-    let url = frontier.rules().parse(&format!("http://{host}/")).ok().filter(|_| is_host);
-    url.ok_or_else(|| Refusal::Host(host.to_owned()))
+    frontier.rules().front_page(host).map_err(|_| Refusal::Host(host.to_owned()))
 }
 
 fn row(usage: &HostUsage) -> Value {
@@ -128,10 +137,19 @@ fn row(usage: &HostUsage) -> Value {
 /// A reply as a table.
 pub fn to_text(reply: &Value) -> String {
     let mut out = String::new();
-    if let Some(released) = reply.get("released") {
-        push_line(&mut out, &format!("{released} URLs released"));
-    }
     let hosts = reply["hosts"].as_array().map_or(&[][..], Vec::as_slice);
+    if let Some(released) = reply.get("released") {
+        push_line(&mut out, &format!("{released} URLs released{}", left(reply, &hosts[0])));
+    }
+    if let [host] = hosts
+        && host["known"] == false
+    {
+        push_line(
+            &mut out,
+            &format!("{} is not known: no URL of it was ever found", host["host"].as_str().unwrap_or_default()),
+        );
+        return out;
+    }
     if hosts.is_empty() {
         push_line(&mut out, "nothing is parked or granted, and nobody slowed");
         return out;
@@ -160,6 +178,19 @@ pub fn to_text(reply: &Value) -> String {
         push_line(&mut out, &format!("… and {more} hosts more"));
     }
     out
+}
+
+/// What a release has left, and why.
+fn left(reply: &Value, host: &Value) -> String {
+    let name = host["host"].as_str().unwrap_or_default();
+    match (host["parked"].as_u64(), reply["held_by"].as_str()) {
+        (Some(0), _) if reply["released"] == 0 => "; none is parked".to_owned(),
+        (Some(parked @ 1..), Some(budget)) => format!(
+            "; {parked} stay parked: {budget} has no room for more (raise it, or crawld budget raise {name} COUNT, or lift {name})"
+        ),
+        (Some(parked @ 1..), None) => format!("; {parked} stay parked"),
+        _ => String::new(),
+    }
 }
 
 fn push_line(out: &mut String, line: &str) {
@@ -203,6 +234,50 @@ mod tests {
         for bad in ["", "a/b", "http://a.test/", "user@a.test", "a b"] {
             assert_eq!(answer(&frontier, &Action::Lift { host: bad.to_owned() })["error"], "bad_host", "{bad}");
         }
+    }
+
+    #[test]
+    fn a_release_without_room_names_the_budget_that_has_none() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let frontier = crawl(dir.path());
+        let release = |host: &str| to_text(&answer(&frontier, &Action::Release { host: host.to_owned() }));
+        let said = release("a.test");
+        assert!(said.starts_with("0 URLs released; 2 stay parked: budget.max_urls_per_host has no room"), "{said}");
+        answer(&frontier, &Action::Raise { host: "a.test".to_owned(), more: 1 });
+        let said = release("a.test");
+        assert!(said.starts_with("1 URLs released; 1 stay parked: budget.max_urls_per_host"), "{said}");
+        answer(&frontier, &Action::Lift { host: "a.test".to_owned() });
+        let said = release("a.test");
+        assert!(said.starts_with("1 URLs released\n"), "{said}");
+        let said = release("a.test");
+        assert!(said.starts_with("0 URLs released; none is parked\n"), "{said}");
+        assert_eq!(release("c.test"), "c.test is not known: no URL of it was ever found\n");
+    }
+
+    #[test]
+    fn a_host_that_nobody_has_heard_of_is_said_to_be_not_known() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let frontier = crawl(dir.path());
+        let show = |host: &str| answer(&frontier, &Action::Show { host: Some(host.to_owned()) });
+        assert_eq!(
+            (&show("a.test")["hosts"][0]["known"], &show("c.test")["hosts"][0]["known"]),
+            (&json!(true), &json!(false))
+        );
+        assert_eq!(to_text(&show("c.test")), "c.test is not known: no URL of it was ever found\n");
+        assert!(to_text(&show("a.test")).starts_with("host "), "one that is known has its line");
+        answer(&frontier, &Action::Raise { host: "c.test".to_owned(), more: 1 });
+        assert!(to_text(&show("c.test")).contains(" 1 "), "what was granted is shown");
+    }
+
+    #[test]
+    fn an_ipv6_host_is_named_with_or_without_brackets() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let frontier = crawl(dir.path());
+        for (host, more) in [("::1", 5), ("[::1]", 6), ("[::1]:80", 7)] {
+            let raised = answer(&frontier, &Action::Raise { host: host.to_owned(), more });
+            assert_eq!((&raised["hosts"][0]["host"], &raised["hosts"][0]["granted"]), (&json!("[::1]"), &json!(more)));
+        }
+        assert_eq!(answer(&frontier, &Action::Show { host: Some("::1]".to_owned()) })["error"], "bad_host");
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub enum Command {
     /// Crawl: start from the seeds, or continue where the data directory stopped.
     Run(Run),
     /// Crawl a small site that this program serves on loopback, and print the statistics.
-    Demo,
+    Demo(ConfigArgs),
     /// Show or check the config.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -117,6 +117,13 @@ pub struct ConfigArgs {
     /// taken as a string. May be repeated, the last one wins.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+}
+
+impl ConfigArgs {
+    /// Whether anything was said of the config.
+    pub fn is_given(&self) -> bool {
+        self.config.is_some() || !self.set.is_empty()
+    }
 }
 
 /// The data directory.
@@ -362,7 +369,7 @@ pub struct Rekey {
     /// The rules under which it is made anew.
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Delete the old directory in the end, instead of keeping it as DIR.before-rekey.
+    /// Delete the old directory in the end, instead of keeping it as DIR.before-rekey (-2, -3, … where that is taken).
     #[arg(long)]
     pub delete_old: bool,
 }
@@ -372,12 +379,37 @@ pub struct Rekey {
 pub enum Inspect {
     /// Parse each URL on standard input, one JSON line each: input, url, key, host, registrable_domain, or error.
     Url(ConfigArgs),
-    /// Print the links of an HTML file, one JSON line each: url, tag, attr, rel.
+    /// Print the links of a file, one JSON line each: url, tag, attr, rel. Of the kinds that extract.links says.
     Links {
         /// URL of the page, against which its links are resolved.
         #[arg(long, value_name = "URL")]
         base: Url,
-        /// The HTML file.
+        /// What a server would call the file: HTML, XML (XHTML, SVG, RSS, Atom) or CSS is read.
+        #[arg(long, value_name = "TYPE", default_value = "text/html")]
+        content_type: String,
+        /// The keys of extract hold: kinds of links, limits.
+        #[command(flatten)]
+        config: ConfigArgs,
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Tell of each URL on standard input what a robots.txt says, one JSON line each: url, allowed, rule, line,
+    /// crawl_delay (seconds), sitemaps; or url, error.
+    Robots {
+        /// Name by which the file knows the crawler, as in "crawld". May be repeated: all groups of these names count.
+        #[arg(long, value_name = "NAME", required = true)]
+        agent: Vec<String>,
+        /// The robots.txt file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Print the entries of a sitemap, one JSON line each: url, kind, lastmod, changefreq, priority; then how it ended.
+    Sitemap {
+        /// URL of the sitemap, which decides for which URLs it may speak.
+        #[arg(long, value_name = "URL")]
+        url: Url,
+        /// The sitemap: XML, text, RSS or Atom, gzipped or not.
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },

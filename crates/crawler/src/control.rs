@@ -9,7 +9,7 @@
 //! | `{"verb":"explain","url":"https://…"}` | all that is known of the URL, as in [`Explained`](crate::explain::Explained) |
 //! | `{"verb":"audit"}` | `{"checks":[{"name":…,"verdict":"PASS","evidence":…},…]}`; may take minutes |
 //! | `{"verb":"rebuild_filters"}` | `{"asked":true}`: the rebuild goes on in the background |
-//! | `{"verb":"budget","action":"show","host":"a.test"}`, and `raise` (`more`), `lift`, `release` | `{"hosts":[{"host":…,"parked":…,…}]}` |
+//! | `{"verb":"budget","action":"show","host":"a.test"}`, and `raise` (`more`), `lift`, `unslow`, `release` | `{"hosts":[{"host":…,"parked":…,…}]}`; a release also `released` and `held_by`, the budget without room |
 //! | `{"verb":"forget","urls":["https://…",…]}` | `{"forgotten":2,"in_flight":0}` |
 //! | `{"verb":"forget","select":{"host":"example.org"},"dry_run":true}` | the same; may take minutes |
 //! | `{"verb":"import","urls":["https://…",…],"seen":true}` | `{"imported":2,"known":0}` |

@@ -12,7 +12,7 @@
 //! | referrer | the page it was first found on |
 //! | content type | without parameters |
 //! | duration | milliseconds from the request to the end of the body, all hops |
-//! | annotation | words joined by commas: why it was not fetched, `retry_2` (an attempt after the first), `requeued`, `truncated`, `redirects_1`, `revisit` (the page was fetched before), `new_12` (URLs discovered) |
+//! | annotation | words joined by commas: why it was not fetched, `retry_2` (an attempt after the first), `requeued`, `truncated`, `redirects_1`, `revisit` (the page was fetched before), `sitemap_20` (it is a sitemap, of so many entries; after it, if it was cut, why: the names of [`End`](crate::sitemap::End)), `not_a_sitemap` (it was to be one), `duplicate` and `near_duplicate` (another page of this run had the same content, or nearly), `new_12` (URLs discovered) |
 //!
 //! The fields of `[[fields]]` go the same way, into `DIR/log/fields.jsonl`.
 //!

@@ -1,5 +1,6 @@
 //! The crawl as a process: opens the frontier, keeps the workers busy, watches, reports, and stops in order.
 //!
+//! * `foreign` refuses a directory of somebody else's,
 //! * `announce` says what the directory holds already, and what has changed since,
 //! * `seeding` offers the seeds and builds the scope from them,
 //! * `dispatch` is the one loop that asks the frontier for leases,
@@ -12,6 +13,7 @@
 
 mod announce;
 mod dispatch;
+mod foreign;
 mod options;
 mod reporter;
 mod seeding;
@@ -38,14 +40,16 @@ use crate::control::{self, Answer, Request, Socket};
 use crate::crawl_log::CrawlLog;
 use crate::exit::Exit;
 use crate::fetch::Fetch;
+use crate::output::{self, Outputs};
 use crate::politeness;
-use crate::robots_cache::{MAX_ORIGINS, RobotsCache};
+use crate::robots_cache::{self, RobotsCache};
 use crate::seeds::Seed;
 use crate::statistics::{Event, Snapshot};
 use crate::worker::{Crawl, Orders};
 use crate::{audit, budget, explain, export, forget, import};
 
-pub use options::{addresses, fetch_settings, fields, filter_options, options};
+pub use foreign::foreign;
+pub use options::{addresses, fetch_settings, fields, filter_options, growth_guard, options};
 pub use seeding::scope;
 
 use dispatch::Dispatcher;
@@ -91,12 +95,18 @@ pub enum Ending {
 /// Why a crawl could not go on. What was committed is kept.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
+    /// The data directory is somebody else's. The text says what is in it, and what to do.
+    #[error("{0}")]
+    Foreign(String),
     /// The frontier cannot be opened, or failed.
     #[error(transparent)]
     Frontier(#[from] frontier::Error),
     /// A log or the list of seeds cannot be written.
     #[error("cannot write to the data directory: {0}")]
     Log(#[source] io::Error),
+    /// The outputs cannot be opened or written.
+    #[error("outputs: {0}")]
+    Output(#[source] io::Error),
     /// The control socket failed.
     #[error("control socket: {0}")]
     Control(#[source] io::Error),
@@ -109,8 +119,9 @@ impl DaemonError {
     /// The exit code that tells the caller what to do.
     pub fn exit(&self) -> Exit {
         match self {
+            Self::Foreign(_) => Exit::Usage,
             Self::Frontier(error) => exit_of(error),
-            Self::Log(_) => Exit::Storage,
+            Self::Log(_) | Self::Output(_) => Exit::Storage,
             Self::Control(_) | Self::Internal(_) => Exit::Failure,
         }
     }
@@ -153,7 +164,8 @@ pub async fn run<F: Fetch + 'static>(
 
     let log_dir = plan.dir.join("log");
     std::fs::create_dir_all(&log_dir).map_err(DaemonError::Log)?;
-    let reporter = Arc::new(Reporter::open(Arc::clone(&frontier), clock, &log_dir).await?);
+    let reporter = Arc::new(Reporter::open(Arc::clone(&frontier), clock, &log_dir, &plan.config).await?);
+    let (outputs, keeper) = open_outputs(&plan, clock, &failed).await?;
     let before = reporter.line(Event::Start, |_| None).await?;
     announce::announce(&plan.dir, &plan.config, &before).map_err(DaemonError::Log)?;
     let scope = seeding::seed(&frontier, std::mem::take(&mut plan.seeds), &plan, clock, stop.clone()).await?;
@@ -165,11 +177,13 @@ pub async fn run<F: Fetch + 'static>(
         fetch,
         scope,
         fields: fields(&plan.config).map_err(|error| DaemonError::Internal(error.to_string()))?,
-        robots: RobotsCache::new(MAX_ORIGINS),
+        robots: RobotsCache::new(robots_cache::MAX_ORIGINS, robots_cache::MAX_BYTES),
         addresses: addresses(&plan.config, clock, before.fetches > 0),
         limiter: politeness::limiter(plan.config.politeness.max_requests_per_sec),
         clock,
         log,
+        duplicates: Arc::clone(&reporter.duplicates),
+        outputs,
         fetched: AtomicU64::new(u64::try_from(before.fetched).unwrap_or(0)),
         orders: ordered,
         config: plan.config,
@@ -178,7 +192,12 @@ pub async fn run<F: Fetch + 'static>(
     let mut background = JoinSet::new();
     serve(&mut background, &plan.dir, (&crawl, &reporter), (clock, stop.clone()), &failed)?;
     tick(&mut background, crawl.config.statistics.interval_secs, &reporter, &failed);
-    let paused = watch::disk(&mut background, plan.dir, crawl.config.store.min_free_disk_bytes, probe);
+    let output_dir = crawl.outputs.is_some().then(|| output::dir(&crawl.config.output, &plan.dir));
+    let least = move |dir: &Path| match &output_dir {
+        Some(output_dir) => Ok(probe(dir)?.min(probe(output_dir)?)),
+        None => probe(dir),
+    };
+    let paused = watch::disk(&mut background, plan.dir, crawl.config.store.min_free_disk_bytes, least);
 
     let mut dispatcher = Dispatcher::new(crawl, wake, paused, stop, Arc::clone(&reporter), plan.exit_when_done);
     let ending = dispatcher.run(failures).await?;
@@ -187,13 +206,40 @@ pub async fn run<F: Fetch + 'static>(
 
     let committing = Arc::clone(&frontier);
     blocking(move || committing.commit()).await??;
-    drop(dispatcher); // and with it the last sender of crawl.log's lines, all of them durable now
+    drop(dispatcher); // and with it the last sender of crawl.log's lines, all of them durable now, and of the outputs
     writer.await.map_err(|error| DaemonError::Internal(error.to_string()))?;
+    if let Some(keeper) = keeper {
+        keeper.await.map_err(|error| DaemonError::Internal(error.to_string()))??;
+    }
     let snapshot = last_line(&reporter, &ending).await?;
     background.shutdown().await;
     drop(reporter);
     close(frontier).await?;
     Ok(Finished { ending, snapshot })
+}
+
+/// Opens the outputs, where any are wanted, and starts the task that writes them.
+async fn open_outputs(
+    plan: &Plan,
+    clock: Clock,
+    failed: &mpsc::Sender<DaemonError>,
+) -> Result<(Option<Outputs>, Option<JoinHandle<Result<(), DaemonError>>>), DaemonError> {
+    let (config, dir) = (plan.config.clone(), plan.dir.clone());
+    let opened = blocking(move || Outputs::open(&config, &dir, clock)).await?;
+    let named = |error: io::Error| {
+        let dir = output::dir(&plan.config.output, &plan.dir);
+        DaemonError::Output(io::Error::new(error.kind(), format!("{}: {error}", dir.display())))
+    };
+    let Some((outputs, writer)) = opened.map_err(named)? else { return Ok((None, None)) };
+    let failed = failed.clone();
+    let keeper = tokio::spawn(async move {
+        let Err(error) = writer.run().await else { return Ok(()) };
+        // While pages are being fetched this ends the crawl; after the last one the end itself has failed.
+        let copy = io::Error::new(error.kind(), error.to_string());
+        let _ = failed.send(DaemonError::Output(copy)).await;
+        Err(DaemonError::Output(error))
+    });
+    Ok((Some(outputs), Some(keeper)))
 }
 
 async fn last_line(reporter: &Reporter, ending: &Ending) -> Result<Snapshot, DaemonError> {
@@ -207,8 +253,11 @@ async fn last_line(reporter: &Reporter, ending: &Ending) -> Result<Snapshot, Dae
 async fn open(plan: &Plan, clock: Clock, wake: &Arc<Notify>) -> Result<Frontier, DaemonError> {
     let options = options(&plan.config, &plan.dir);
     let wake = Arc::clone(wake);
-    let opened = blocking(move || Frontier::open(options, clock.now(), move || wake.notify_one())).await?;
-    Ok(opened?)
+    let opened = blocking(move || match foreign(&options.dir) {
+        Some(what) => Err(DaemonError::Foreign(what)),
+        None => Ok(Frontier::open(options, clock.now(), move || wake.notify_one())?),
+    });
+    opened.await?
 }
 
 /// Commits, checkpoints and releases the data directory, once nobody else holds the frontier.

@@ -38,11 +38,12 @@ pub enum DemoError {
     Daemon(#[from] DaemonError),
 }
 
-/// Serves the site, crawls it, prints what happened.
+/// Serves the site, crawls it, prints what happened. What makes it a crawl of a moment on loopback is set over `config`.
 ///
 /// # Errors
 /// [`DemoError`].
 pub async fn run(
+    config: Config,
     out: &mut (impl Write + Send),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), DemoError> {
@@ -56,7 +57,7 @@ pub async fn run(
     out.flush()?;
 
     let dir = Dir::make()?;
-    let config = config();
+    let config = on_loopback(config);
     let fetch = HttpFetch::new(&daemon::fetch_settings(&config))?;
     let url = Url::parse(&home).expect("an address and a port make a URL");
     let seeds = vec![Seed { url, source: SeedSource::Argument { position: 1 } }];
@@ -67,8 +68,7 @@ pub async fn run(
     Ok(())
 }
 
-fn config() -> Config {
-    let mut config = Config::default();
+fn on_loopback(mut config: Config) -> Config {
     config.politeness.delay_ms = 0;
     config.politeness.connections_per_host = 4;
     config.fetch.allow_private_networks = true;

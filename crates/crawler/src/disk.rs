@@ -50,12 +50,14 @@ impl Guard {
             self.paused = true;
             let floor = self.floor_bytes;
             return Some(Change::Pause(format!(
-                "{free_bytes} bytes free on the disk of the data directory, less than store.min_free_disk_bytes = {floor}"
+                "{free_bytes} bytes free on the disk of the data directory or the outputs, less than store.min_free_disk_bytes = {floor}"
             )));
         }
         if self.paused && free_bytes >= enough {
             self.paused = false;
-            return Some(Change::Resume(format!("{free_bytes} bytes free on the disk of the data directory")));
+            return Some(Change::Resume(format!(
+                "{free_bytes} bytes free on the disk of the data directory and the outputs"
+            )));
         }
         None
     }

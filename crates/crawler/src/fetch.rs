@@ -2,6 +2,7 @@
 //!
 //! * [`Fetch`] starts a request and returns once the head of the response is there.
 //! * [`Exchange`] is that response: its [`Head`], then its body in decoded pieces, under one cap and two clocks.
+//! * [`Recording`] keeps all of it, for the outputs.
 //! * [`HttpFetch`] is the real one; a scripted one in memory serves the tests of everything above.
 //!
 //! Not here: redirects (a redirect is a response like any other), retries, robots, politeness, charsets, links.
@@ -15,7 +16,9 @@ mod error;
 mod exchange;
 mod failure;
 mod http;
+mod message;
 mod names;
+mod recording;
 #[cfg(test)]
 pub(crate) mod scripted;
 #[cfg(test)]
@@ -24,6 +27,8 @@ mod tests;
 pub use error::FetchError;
 pub use exchange::{Exchange, Limits, Piece};
 pub use http::{HttpBody, HttpFetch, SetupError};
+pub use message::Messages;
+pub use recording::{End, Recorded, Recording, Sha1, Spool, sha1};
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -105,12 +110,20 @@ pub struct Head {
     pub etag: Option<String>,
     /// `Last-Modified`, as sent; `None` as for the `ETag`.
     pub last_modified: Option<String>,
-    /// `X-Robots-Tag`, all of them joined with commas, cut at 4,096 bytes.
+    /// `Cache-Control`, all of them joined with commas, cut at 256 bytes.
+    pub cache_control: Option<String>,
+    /// `X-Robots-Tag`, one a line (a name in one counts to its end), cut at 4,096 bytes.
     pub x_robots_tag: Option<String>,
+    /// `Link`, all of them joined with commas, cut at 16,384 bytes.
+    pub link: Option<String>,
+    /// `Refresh`; `None` where it is longer than 8,192 bytes.
+    pub refresh: Option<String>,
     /// `Content-Length` in bytes; `None` also where the body is compressed, so that it always counts decoded bytes.
     pub content_length: Option<u64>,
     /// The address that answered.
     pub address: Option<SocketAddr>,
+    /// Both heads as text, where they are wanted ([`Settings::keep_messages`]).
+    pub messages: Option<Box<Messages>>,
 }
 
 impl Head {
@@ -147,4 +160,6 @@ pub struct Settings {
     pub resolve: HashMap<String, (IpAddr, Option<u16>)>,
     /// Idle connections kept per host, at most.
     pub connections_per_host: usize,
+    /// Whether heads are kept as text ([`Head::messages`]).
+    pub keep_messages: bool,
 }

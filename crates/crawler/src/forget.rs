@@ -111,7 +111,29 @@ pub fn answer(
 pub fn report(forgotten: &Forgotten, dry_run: bool) -> String {
     let Forgotten { forgotten, in_flight, .. } = forgotten;
     let verb = if dry_run { "would forget" } else { "forgot" };
-    format!(
-        "{verb} {forgotten} URLs; {in_flight} of them are in flight and count as seen until their fetch has ended\n"
-    )
+    let in_flight = match in_flight {
+        0 => String::new(),
+        1 => "; 1 of them is in flight and counts as seen until its fetch has ended".to_owned(),
+        many => format!("; {many} of them are in flight and count as seen until their fetches have ended"),
+    };
+    format!("{verb} {forgotten} URLs{in_flight}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_flight_is_told_only_where_something_is() {
+        let said = |in_flight, dry_run| report(&Forgotten { sequence: 0, forgotten: 3, in_flight }, dry_run);
+        assert_eq!(said(0, false), "forgot 3 URLs\n");
+        assert_eq!(said(0, true), "would forget 3 URLs\n");
+        assert_eq!(
+            said(1, false),
+            "forgot 3 URLs; 1 of them is in flight and counts as seen until its fetch has ended\n"
+        );
+        assert!(
+            said(2, true).ends_with("; 2 of them are in flight and count as seen until their fetches have ended\n")
+        );
+    }
 }

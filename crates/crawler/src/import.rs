@@ -18,7 +18,8 @@ use crate::cli;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::control::{self, Client, Request};
-use crate::daemon::options;
+use crate::daemon::{foreign, options};
+use crate::explain::quoted;
 use crate::questions::QuestionError;
 use crate::url_batch::UrlBatch;
 
@@ -82,6 +83,9 @@ fn change(
     now: Millis,
     work: impl FnOnce(&Frontier) -> Result<Imported, QuestionError>,
 ) -> Result<Imported, QuestionError> {
+    if let Some(what) = foreign(dir) {
+        return Err(QuestionError::Usage(what));
+    }
     let frontier = Frontier::open(options(config, dir), now, || {})?;
     let done = work(&frontier);
     let closed = frontier.close();
@@ -167,14 +171,15 @@ fn read_lines(
     // A little more than a URL, for line end, mark and space.
     let max_bytes = MAX_URL_BYTES + 64;
     let mut bytes = Vec::new();
+    let mut taken = 0;
     for line in 1.. {
         bytes.clear();
         let bounded = &mut (&mut *input).take(max_bytes as u64 + 1);
-        let read = bounded.read_until(b'\n', &mut bytes).map_err(|source| ImportError::Read { line, source })?;
+        let read = bounded.read_until(b'\n', &mut bytes).map_err(|source| ImportError::Read { line, taken, source })?;
         if read == 0 {
             break;
         }
-        let bad = |what: String| ImportError::Line { line, what };
+        let bad = |what: String| ImportError::Line { line, taken, what };
         if read > max_bytes {
             return Err(bad(format!("longer than {MAX_URL_BYTES} bytes")).into());
         }
@@ -183,7 +188,8 @@ fn read_lines(
             continue;
         }
         let text = std::str::from_utf8(text).map_err(|_| bad("not UTF-8".to_owned()))?;
-        each(rules.parse(text).map_err(|error| bad(error.to_string()))?)?;
+        each(rules.parse(text).map_err(|error| bad(format!("{}: {error}", quoted(text))))?)?;
+        taken += 1;
     }
     Ok(())
 }
@@ -221,7 +227,16 @@ mod tests {
         for (input, count, said) in [
             (b"\xef\xbb\xbfhttps://a.test/\r\n\n# no\n  https://b.test/ \nhttps://c.test/".as_slice(), 3, None),
             (b"", 0, None),
-            (b"https://a.test/\nmailto:x@y\nhttps://b.test/\n", 1, Some("line 2: scheme")),
+            (
+                b"https://a.test/\nmailto:x@y\nhttps://b.test/\n",
+                1,
+                Some("line 2: \"mailto:x@y\": scheme is neither http nor https; the lines before it are imported"),
+            ),
+            (
+                b"# a list\n\nmailto:x@y\n",
+                0,
+                Some("line 3: \"mailto:x@y\": scheme is neither http nor https; nothing is imported"),
+            ),
             (b"\n\n\xff\n", 0, Some("line 3: not UTF-8")),
             (&long, 1, Some("line 2: longer than")),
         ] {

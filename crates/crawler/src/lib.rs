@@ -17,9 +17,11 @@
 //! 5. **Leased.** The dispatcher in [`daemon`] asks the frontier for the next URL that may be fetched now, and gives it to
 //!    a worker. [`politeness`] says how long a host rests; the frontier keeps the schedule.
 //! 6. **Fetched.** [`worker::journey`], to be read from top to bottom: the rules of the host's robots.txt ([`robots`],
-//!    remembered in [`robots_cache`]), then the page through [`fetch`], past the guard of [`address`]; HTML goes through
+//!    remembered in [`robots_cache`]), then the page through [`fetch`], past the guard of [`address`]; a sitemap goes through
+//!    [`sitemap`] and counts like a page whose links are its entries; HTML goes through
 //!    [`extract`] while it arrives ([`charset`] says in which encoding), and through [`fields`] where fields are wanted.
-//! 7. **Completed.** Outcome, host report and URLs found are one verb again. When that is durable, the page gets its line in
+//! 7. **Kept.** Where outputs are wanted ([`output`]), what was fetched is on the disk before the page counts as done.
+//! 8. **Completed.** Outcome, host report and URLs found are one verb again. When that is durable, the page gets its line in
 //!    [`crawl_log`]; failures stand there under the numbers of [`fetch_code`].
 //!
 //! # Around it
@@ -31,6 +33,7 @@
 //! | [`statistics`] | the lines of the statistics logs |
 //! | [`control`], [`questions`], [`audit`], [`explain`] | asking a crawl, running or stopped |
 //! | [`forget`], [`export`], [`import`], [`select`] | changing and moving what a crawl knows |
+//! | [`duplicates`], [`sketch`] | pages with the content of others |
 //! | [`demo`] | a site on loopback and a crawl of it |
 //!
 //! # Invariants
@@ -51,6 +54,7 @@ pub mod crawl_log;
 pub mod daemon;
 pub mod demo;
 pub mod disk;
+pub mod duplicates;
 pub mod exit;
 pub mod explain;
 pub mod export;
@@ -62,6 +66,7 @@ pub mod forget;
 pub mod import;
 pub mod inspect;
 mod log_file;
+pub mod output;
 pub mod politeness;
 pub mod questions;
 pub mod rekey;
@@ -71,6 +76,7 @@ pub mod scope;
 pub mod seeds;
 pub mod select;
 pub mod signals;
+pub mod sitemap;
 pub mod sketch;
 pub mod statistics;
 pub mod traps;

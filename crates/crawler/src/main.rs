@@ -5,6 +5,7 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Parser;
@@ -17,8 +18,9 @@ use crawler::daemon::{self, Plan};
 use crawler::demo::{self, DemoError};
 use crawler::exit::Exit;
 use crawler::fetch::HttpFetch;
+use crawler::robots::{self, Robots};
 use crawler::{
-    audit, budget, disk, explain, export, extract, forget, import, inspect, questions, rekey, seeds, signals,
+    audit, budget, disk, explain, export, extract, forget, import, inspect, questions, rekey, seeds, signals, sitemap,
     statistics,
 };
 use frontier::Rules;
@@ -53,7 +55,7 @@ fn main() -> Exit {
     log_to_stderr(if tells { "info" } else { "warn" });
     let done = match cli.command {
         Command::Run(run) => crawl(run),
-        Command::Demo => show(),
+        Command::Demo(args) => show(&args),
         Command::Config(ConfigCommand::Show(args)) => config_of(&args).and_then(|config| print(config.to_toml())),
         Command::Config(ConfigCommand::Check(args)) => config_of(&args).and_then(|_| print("the config is valid\n")),
         Command::Stats(args) => stats(&args),
@@ -110,10 +112,11 @@ fn crawl(run: Run) -> Result<(), Failure> {
     }
 }
 
-fn show() -> Result<(), Failure> {
+fn show(args: &ConfigArgs) -> Result<(), Failure> {
+    let config = config_of(args)?;
     let runtime = runtime(0)?;
     let shutdown = signals::shutdown()?;
-    let ended = runtime.block_on(demo::run(&mut io::stdout(), shutdown));
+    let ended = runtime.block_on(demo::run(config, &mut io::stdout(), shutdown));
     runtime.shutdown_timeout(Duration::from_secs(1));
     ended.map_err(|error| match error {
         DemoError::Io(error) => error.into(),
@@ -132,13 +135,16 @@ fn stats(args: &Stats) -> Result<(), Failure> {
 }
 
 fn explain(args: &Explain) -> Result<(), Failure> {
-    let explained = questions::explain(&args.data.dir, &config_of(&args.config)?, &args.url).map_err(question)?;
+    let config = config_of(&args.config)?;
+    let asked = args.config.is_given().then_some(&config.canonical);
+    let explained = questions::explain(&args.data.dir, &config, asked, &args.url).map_err(question)?;
     print(if args.json { explain::to_json(&explained) } else { explain::to_text(&explained) })
 }
 
 fn audit(args: &Audit) -> Result<(), Failure> {
-    let filter = daemon::filter_options(&config_of(&args.config)?);
-    let report = questions::audit(&args.data.dir, filter).map_err(question)?;
+    let config = config_of(&args.config)?;
+    let asked = args.config.is_given().then_some(&config.canonical);
+    let report = questions::audit(&args.data.dir, daemon::filter_options(&config), asked).map_err(question)?;
     print(if args.json { format!("{report}\n") } else { audit::to_text(&report) })?;
     match audit::has_failed(&report) {
         true => Err(Failure::new(Exit::Failure, "the audit has failed")),
@@ -185,13 +191,23 @@ fn look(what: Inspect) -> Result<(), Failure> {
             let rules = Rules::new(config_of(&config)?.canonical);
             inspect::urls(&rules, io::stdin().lock(), &mut out)?;
         }
-        Inspect::Links { base, file } => {
-            let body = std::fs::read(&file)
-                .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", file.display())))?;
-            extract::inspect_links(&base, &body, &mut out)?;
+        Inspect::Links { base, content_type, config, file } => {
+            let settings = config_of(&config)?.extract.settings();
+            extract::inspect_links(&base, &content_type, settings, &file_of(&file)?, &mut out)?;
+        }
+        Inspect::Robots { agent, file } => {
+            let rules = Robots::parse_for(&agent, &file_of(&file)?);
+            robots::inspect(&rules, io::stdin().lock(), &mut out)?;
+        }
+        Inspect::Sitemap { url, file } => {
+            sitemap::inspect_sitemap(&url, &file_of(&file)?, &mut out)?;
         }
     }
     Ok(out.flush()?)
+}
+
+fn file_of(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", path.display())))
 }
 
 fn config_of(args: &ConfigArgs) -> Result<Config, Failure> {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use frontier::transfer::{ExportError, ImportError};
-use frontier::{Canonical, FilterOptions, Frontier};
+use frontier::{Canonical, FilterOptions, Frontier, RuleOptions};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum QuestionError {
     /// No such directory: check `--data`.
-    #[error("{0} is not a data directory: there is no crawl")]
+    #[error("{0} is not a data directory: it holds no crawl")]
     Missing(String),
     /// The running daemon did not answer.
     #[error(transparent)]
@@ -62,6 +62,8 @@ impl QuestionError {
             Self::InUse(_) => Exit::InUse,
             Self::Import(ImportError::Frontier(error)) => exit_of(error),
             Self::Import(_) => Exit::Usage,
+            // What was asked for is wrong, whoever is asked.
+            Self::Client(ClientError::Refused { name, .. }) if name.starts_with("bad_") => Exit::Usage,
             Self::Client(_) | Self::Io(_) => Exit::Failure,
             Self::Explain(explain::ExplainError::Url(_)) => Exit::Usage,
             Self::Explain(explain::ExplainError::Frontier(error)) => exit_of(error),
@@ -137,44 +139,61 @@ pub fn stats(dir: &Path) -> Result<Snapshot, QuestionError> {
     }
 }
 
-/// All that the crawl in `dir` knows of a URL. A stopped one is judged by this config.
+/// All that the crawl in `dir` knows of a URL. A stopped one is judged by this config; its rules are those of the directory,
+/// and where those `asked` differ from them, that is told.
 ///
 /// # Errors
 /// When it is no URL that can be crawled, or nobody can be asked.
-pub fn explain(dir: &Path, config: &Config, url: &str) -> Result<Explained, QuestionError> {
+pub fn explain(
+    dir: &Path,
+    config: &Config,
+    asked: Option<&RuleOptions>,
+    url: &str,
+) -> Result<Explained, QuestionError> {
     // Whatever the rules of a crawl, the same texts are URLs.
     Canonical::parse(url).map_err(|error| QuestionError::Usage(format!("{}: {error}", explain::quoted(url))))?;
-    look(dir)?;
+    let canonical_differs = differing(&look(dir)?, asked);
     let now = Clock::start().now();
     let frontier = match reach(dir, || Frontier::open_existing_under(daemon::options(config, dir), now))? {
         Ok(frontier) => frontier,
         Err(mut client) => {
             let reply = client.ask(&Request::Explain { url: url.to_owned() })?;
-            return Ok(serde_json::from_value(reply).map_err(|error| ClientError::Malformed(error.to_string()))?);
+            let told: Explained =
+                serde_json::from_value(reply).map_err(|error| ClientError::Malformed(error.to_string()))?;
+            return Ok(Explained { canonical_differs, ..told });
         }
     };
     let scope = daemon::scope(dir, &config.scope)?;
-    let judges = Judges { config, scope: &scope, robots: None };
-    Ok(explain::explain(&frontier, &judges, url, now)?)
+    let pages = u64::try_from(frontier.statistics()?.books.fetched).unwrap_or(0);
+    let judges = Judges { config, scope: &scope, robots: None, pages };
+    Ok(Explained { canonical_differs, ..explain::explain(&frontier, &judges, url, now)? })
 }
 
-/// What the audit of the crawl in `dir` says. `filter` is what a stopped one is judged by.
+/// What the audit of the crawl in `dir` says. `filter` is what a stopped one is judged by; rules as in [`explain()`].
 ///
 /// # Errors
 /// When nobody can be asked.
-pub fn audit(dir: &Path, filter: FilterOptions) -> Result<Value, QuestionError> {
-    match open(dir, Some(filter))? {
-        Source::Daemon(mut client) => Ok(client.ask(&Request::Audit)?),
-        Source::Stopped(frontier) => Ok(audit::to_json(&frontier.audit()?)),
-    }
+pub fn audit(dir: &Path, filter: FilterOptions, asked: Option<&RuleOptions>) -> Result<Value, QuestionError> {
+    let canonical_differs = differing(&look(dir)?, asked);
+    let mut report = match open(dir, Some(filter))? {
+        Source::Daemon(mut client) => client.ask(&Request::Audit)?,
+        Source::Stopped(frontier) => audit::to_json(&frontier.audit()?),
+    };
+    report["canonical_differs"] = canonical_differs.into();
+    Ok(report)
 }
 
-/// That there is a crawl in the directory, and one that this program understands.
-fn look(dir: &Path) -> Result<(), QuestionError> {
+/// That there is a crawl in the directory, and one that this program understands; and its rules.
+fn look(dir: &Path) -> Result<RuleOptions, QuestionError> {
     match Frontier::look(dir) {
         Err(frontier::Error::NoCrawl(dir)) => Err(QuestionError::Missing(dir.display().to_string())),
         looked => Ok(looked?),
     }
+}
+
+/// Names of the rules that whoever asks has set otherwise than the directory.
+fn differing(of_dir: &RuleOptions, asked: Option<&RuleOptions>) -> Vec<String> {
+    asked.map_or_else(Vec::new, |asked| of_dir.differing(asked))
 }
 
 /// Without the crawl's config there are no budgets, and all would be released at once; nothing puts them back.
@@ -257,25 +276,4 @@ pub fn seen_lines(dir: &Path, input: impl BufRead, out: &mut impl Write) -> Resu
 }
 
 #[cfg(test)]
-mod tests {
-    use frontier::Options;
-
-    use super::*;
-
-    /// As by a daemon that has just been started and does not listen yet.
-    #[test]
-    fn a_directory_that_is_held_for_a_moment_is_waited_for() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let open = || Frontier::open(Options { partitions: 1, ..Options::new(dir.path()) }, 0, || {}).expect("opens");
-        open().close().expect("closes");
-        let held = open();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                // The question comes first, or waits: both end well.
-                std::thread::sleep(PATIENCE / 20);
-                held.close().expect("closes");
-            });
-            assert_eq!(stats(dir.path()).expect("is answered").discovered, 0);
-        });
-    }
-}
+mod tests;

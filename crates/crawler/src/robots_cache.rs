@@ -2,7 +2,7 @@
 //!
 //! Not the asking (the worker does that under a lease) and not the rules ([`robots`](crate::robots)). Invariant: of all
 //! workers that need the rules of one origin at the same time, one asks and the others wait for its answer; memory is
-//! bounded by [`MAX_ORIGINS`].
+//! bounded by [`MAX_ORIGINS`] and [`MAX_BYTES`]. What goes is still on the disk, in the frontier.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher};
@@ -18,8 +18,45 @@ use crate::robots::{Robots, product_token};
 /// How long an answer holds: RFC 9309, section 2.4, asks for no more than a day.
 pub const TTL: Duration = Duration::from_secs(24 * 3600);
 
+/// How long it holds at least, whatever `Cache-Control` says: many servers forbid with one setting that anything at all is
+/// kept, and asking for the rules before each page would double what they are asked for.
+pub const MIN_TTL: Duration = Duration::from_secs(3600);
+
+/// How long a server that answers with errors keeps its pages from being asked for: RFC 9309, section 2.3.1.4, lets a
+/// crawler go on by the last rules that it knows, or without any, after some 30 days.
+pub const PATIENCE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// For how many seconds an answer with this `Cache-Control` holds, by its own account (RFC 9111, section 5.2.2); `None`
+/// where it says nothing of it.
+pub fn max_age_secs(cache_control: &str) -> Option<u32> {
+    let says = |directive: &str| {
+        let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
+        match name.trim().to_ascii_lowercase().as_str() {
+            "no-store" | "no-cache" => Some(0),
+            "max-age" => {
+                let digits = value.trim().trim_matches('"');
+                let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+                // More than a number can be is as good as for ever.
+                is_number.then(|| digits.parse().unwrap_or(u32::MAX))
+            }
+            _ => None,
+        }
+    };
+    cache_control.split(',').filter_map(says).min()
+}
+
+/// How long rules hold of which the server says that they hold so many seconds, in milliseconds.
+pub fn ttl_ms(max_age_secs: Option<u32>) -> u64 {
+    let ttl = max_age_secs.map_or(TTL, |secs| Duration::from_secs(secs.into()).clamp(MIN_TTL, TTL));
+    ttl.as_millis() as u64
+}
+
 /// Origins kept; beyond, the one known longest goes. Most files have a few hundred bytes of rules.
 pub const MAX_ORIGINS: usize = 100_000;
+
+/// Bytes of rules kept, in all; beyond, those known longest go. The rules of one hostile file can take 5 MiB, and a domain
+/// has as many hosts as it likes.
+pub const MAX_BYTES: usize = 256 << 20;
 
 /// Turns; two hosts that share one wait for each other now and then.
 const TURNS: usize = 1024;
@@ -37,13 +74,22 @@ impl Answer {
     /// What is remembered, if it still holds. What seems to come from the future was asked for before the clock was set
     /// back: it holds no longer than an answer of now.
     pub fn of_memory(memory: &RobotsMemory, user_agent: &str, now: Millis) -> Option<Self> {
-        let expires = memory.fetched.min(now).saturating_add(TTL.as_millis() as u64);
-        if expires <= now {
-            return None;
-        }
-        let parse = |text: &String| Robots::parse(product_token(user_agent), text.as_bytes());
-        Some(Self { rules: Some(Arc::new(memory.text.as_ref().map(parse).unwrap_or_default())), expires })
+        let expires = memory.fetched.min(now).saturating_add(ttl_ms(memory.max_age_secs));
+        (memory.fetched > 0 && expires > now).then(|| Self { rules: Some(rules_of(memory, user_agent)), expires })
     }
+
+    /// What holds for another day where the server has answered with errors for longer than [`PATIENCE`]: what it said
+    /// last, or no rules if it never said anything.
+    pub fn of_unreachable(memory: &RobotsMemory, user_agent: &str, now: Millis) -> Option<Self> {
+        let patience_ms = PATIENCE.as_millis() as u64;
+        memory.unreachable_since.filter(|since| now.saturating_sub(*since) >= patience_ms)?;
+        Some(Self { rules: Some(rules_of(memory, user_agent)), expires: now.saturating_add(ttl_ms(None)) })
+    }
+}
+
+fn rules_of(memory: &RobotsMemory, user_agent: &str) -> Arc<Robots> {
+    let parse = |text: &String| Robots::parse(product_token(user_agent), text.as_bytes());
+    Arc::new(memory.text.as_ref().map(parse).unwrap_or_default())
 }
 
 /// A place for one answer: empty until somebody has asked.
@@ -53,6 +99,7 @@ pub type Cell = Arc<OnceCell<Answer>>;
 #[derive(Debug)]
 pub struct RobotsCache {
     max_origins: usize,
+    max_bytes: usize,
     /// Turns at hosts to which others redirect.
     turns: Vec<tokio::sync::Mutex<()>>,
     known: Mutex<Known>,
@@ -60,17 +107,37 @@ pub struct RobotsCache {
 
 #[derive(Debug)]
 struct Known {
-    cells: HashMap<Box<str>, Cell>,
+    cells: HashMap<Box<str>, Place>,
+    /// The bytes of all of them.
+    bytes: usize,
     /// Every origin of `cells` once, in the order in which they came.
     order: VecDeque<Box<str>>,
 }
 
+#[derive(Debug, Default)]
+struct Place {
+    cell: Cell,
+    /// What its answer takes.
+    bytes: usize,
+}
+
+impl Known {
+    /// Lets the origin that is known longest go; `false` when there is none.
+    fn forget_oldest(&mut self) -> bool {
+        let oldest = self.order.pop_front();
+        if let Some(place) = oldest.as_ref().and_then(|oldest| self.cells.remove(oldest)) {
+            self.bytes -= place.bytes;
+        }
+        oldest.is_some()
+    }
+}
+
 impl RobotsCache {
-    /// An empty cache that keeps so many origins.
-    pub fn new(max_origins: usize) -> Self {
-        let known = Known { cells: HashMap::new(), order: VecDeque::new() };
+    /// An empty cache that keeps so many origins, and so many bytes of rules.
+    pub fn new(max_origins: usize, max_bytes: usize) -> Self {
+        let known = Known { cells: HashMap::new(), bytes: 0, order: VecDeque::new() };
         let turns = (0..TURNS).map(|_| tokio::sync::Mutex::default()).collect();
-        Self { max_origins: max_origins.max(1), turns, known: Mutex::new(known) }
+        Self { max_origins: max_origins.max(1), max_bytes, turns, known: Mutex::new(known) }
     }
 
     /// The turn at a host to which robots.txt of another redirects. Whoever follows holds it until the answer is shared,
@@ -85,27 +152,38 @@ impl RobotsCache {
     /// asked for, or empty.
     pub fn cell(&self, origin: &str, now: Millis) -> Cell {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cell) = known.cells.get_mut(origin) {
-            if cell.get().is_some_and(|answer| answer.expires <= now) {
-                *cell = Cell::default();
+        let mut freed = 0;
+        if let Some(place) = known.cells.get_mut(origin) {
+            if place.cell.get().is_some_and(|answer| answer.expires <= now) {
+                freed = std::mem::take(place).bytes;
             }
-            return Arc::clone(cell);
+            let cell = Arc::clone(&place.cell);
+            known.bytes -= freed;
+            return cell;
         }
-        if known.order.len() >= self.max_origins
-            && let Some(oldest) = known.order.pop_front()
-        {
-            known.cells.remove(&oldest);
+        if known.order.len() >= self.max_origins {
+            known.forget_oldest();
         }
         let cell = Cell::default();
-        known.cells.insert(origin.into(), Arc::clone(&cell));
+        known.cells.insert(origin.into(), Place { cell: Arc::clone(&cell), bytes: 0 });
         known.order.push_back(origin.into());
         cell
+    }
+
+    /// Counts what an answer that was put into its place takes, and lets the oldest go where that is too much.
+    pub fn weigh(&self, origin: &str, answer: &Answer) {
+        let bytes = answer.rules.as_ref().map_or(0, |rules| rules.bytes());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(place) = known.cells.get_mut(origin) else { return };
+        let before = std::mem::replace(&mut place.bytes, bytes);
+        known.bytes = known.bytes - before + bytes;
+        while known.bytes > self.max_bytes && known.forget_oldest() {}
     }
 
     /// What is known of an origin's rules and still holds, without a place being made for it.
     pub fn known(&self, origin: &str, now: Millis) -> Option<Answer> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.cells.get(origin)?.get().filter(|answer| answer.expires > now).cloned()
+        known.cells.get(origin)?.cell.get().filter(|answer| answer.expires > now).cloned()
     }
 
     /// Origins in the cache.
@@ -120,65 +198,4 @@ impl RobotsCache {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answer(cell: &Cell, expires: Millis) {
-        cell.set(Answer { rules: None, expires }).expect("nobody has answered");
-    }
-
-    #[test]
-    fn an_answer_holds_until_it_expires() {
-        let cache = RobotsCache::new(10);
-        let first = cache.cell("http://a.test", 0);
-        assert!(Arc::ptr_eq(&first, &cache.cell("http://a.test", 1_000)), "being asked for is not expired");
-        answer(&first, 500);
-        assert!(cache.known("http://a.test", 499).is_some() && cache.known("http://a.test", 500).is_none());
-        assert!(cache.known("http://b.test", 0).is_none() && cache.len() == 1, "asking makes no place");
-        assert!(Arc::ptr_eq(&first, &cache.cell("http://a.test", 499)));
-        let second = cache.cell("http://a.test", 500);
-        assert!(!Arc::ptr_eq(&first, &second) && second.get().is_none());
-        assert!(cache.cell("https://a.test", 0).get().is_none(), "another scheme is another origin");
-    }
-
-    #[test]
-    fn a_memory_holds_for_a_day() {
-        let day = TTL.as_millis() as u64;
-        let memory = |fetched| RobotsMemory { text: None, etag: None, last_modified: None, fetched };
-        let expires = |fetched, now| Answer::of_memory(&memory(fetched), "bot", now).map(|answer| answer.expires);
-        assert_eq!(expires(5, 5), Some(5 + day));
-        assert_eq!((expires(5, 4 + day), expires(5, 5 + day)), (Some(5 + day), None));
-        assert_eq!(expires(u64::MAX, 7), Some(7 + day), "the clock was set back");
-    }
-
-    #[test]
-    fn the_oldest_goes_when_it_is_full() {
-        let cache = RobotsCache::new(2);
-        for origin in ["a", "b"] {
-            answer(&cache.cell(origin, 0), 10);
-        }
-        answer(&cache.cell("a", 10), 20); // asked again: still the oldest
-        answer(&cache.cell("c", 10), 20);
-        assert_eq!(cache.len(), 2);
-        assert!(cache.cell("c", 11).get().is_some());
-        assert!(cache.cell("a", 11).get().is_none(), "gone, and made anew in place of b");
-        assert_eq!(cache.len(), 2);
-    }
-
-    #[tokio::test]
-    async fn one_asks_and_the_others_wait() {
-        let cache = RobotsCache::new(2);
-        let asked = std::sync::atomic::AtomicU32::new(0);
-        let ask = async || {
-            let cell = cache.cell("http://a.test", 0);
-            let asking = cell.get_or_init(async || {
-                asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                tokio::task::yield_now().await;
-                Answer { rules: None, expires: 9 }
-            });
-            asking.await.expires
-        };
-        assert_eq!(tokio::join!(ask(), ask(), ask()), (9, 9, 9));
-        assert_eq!(asked.into_inner(), 1);
-    }
-}
+mod tests;

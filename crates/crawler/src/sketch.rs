@@ -1,4 +1,5 @@
-//! The sketch of a page's text, made while the body arrives, for the frontier's growth guard.
+//! Sketches of a page's text, made while the body arrives: one for the frontier's growth guard, and where it is wanted a
+//! SimHash for [`duplicates`](crate::duplicates).
 //!
 //! Words are what is between tags; scripts, styles and comments are left out. A word with a digit in it counts as any other
 //! such: dates, counters and session ids do not make a page another one. Case of ASCII letters is folded. The encoding is
@@ -13,11 +14,20 @@ const FNV_PRIME: u32 = 0x0100_0193;
 /// Letters of a tag's name that are kept.
 const NAME_BYTES: usize = 8;
 
-/// Makes the sketch of a page.
+/// Words that a text must have for its SimHash to say anything.
+const MIN_SIMHASH_WORDS: u64 = 32;
+
+/// The SimHash of a text (Charikar 2002): each bit is that of most of its words' hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SimHash(pub u64);
+
+/// Makes the sketches of a page.
 #[derive(Debug)]
 pub struct Sketcher {
     /// For each bit, by how many more words have it set than not.
     balance: [i32; 32],
+    /// The same for the SimHash.
+    simhash: Option<Box<[i32; 64]>>,
     words: u64,
     place: Place,
     word: Option<u32>,
@@ -42,6 +52,7 @@ impl Default for Sketcher {
     fn default() -> Self {
         Self {
             balance: [0; 32],
+            simhash: None,
             words: 0,
             place: Place::Text,
             word: None,
@@ -55,6 +66,11 @@ impl Default for Sketcher {
 }
 
 impl Sketcher {
+    /// With a SimHash.
+    pub fn with_simhash(self) -> Self {
+        Self { simhash: Some(Box::new([0; 64])), ..self }
+    }
+
     /// Takes in the next piece of the body.
     pub fn write(&mut self, piece: &[u8]) {
         for byte in piece {
@@ -68,11 +84,13 @@ impl Sketcher {
         }
     }
 
-    /// The sketch; `None` of a page without a word.
-    pub fn finish(mut self) -> Option<TextSketch> {
+    /// The sketch, `None` of a page without a word; and the SimHash, `None` of a page with few.
+    pub fn finish(mut self) -> (Option<TextSketch>, Option<SimHash>) {
         self.end_word();
-        let bits = self.balance.iter().enumerate().filter(|(_, balance)| **balance > 0);
-        (self.words > 0).then(|| TextSketch(bits.fold(0, |sketch, (bit, _)| sketch | 1 << bit)))
+        let set = |balance: &[i32]| balance.iter().rev().fold(0, |bits, balance| bits << 1 | u64::from(*balance > 0));
+        let sketch = TextSketch(u32::try_from(set(&self.balance)).expect("32 bits"));
+        let simhash = self.simhash.filter(|_| self.words >= MIN_SIMHASH_WORDS);
+        ((self.words > 0).then_some(sketch), simhash.map(|balance| SimHash(set(&balance[..]))))
     }
 
     fn text(&mut self, byte: u8) {
@@ -126,12 +144,27 @@ impl Sketcher {
 
     fn end_word(&mut self) {
         let Some(word) = self.word.take() else { return };
-        let word = mixed(if std::mem::take(&mut self.has_digit) { 0 } else { word });
+        let word = if std::mem::take(&mut self.has_digit) { 0 } else { word };
         self.words += 1;
-        for (bit, balance) in self.balance.iter_mut().enumerate() {
-            *balance = balance.saturating_add(((word >> bit & 1) as i32) * 2 - 1);
+        weigh(&mut self.balance, mixed(word).into());
+        if let Some(balance) = &mut self.simhash {
+            weigh(&mut balance[..], mixed_long(word));
         }
     }
+}
+
+fn weigh(balance: &mut [i32], word: u64) {
+    for (bit, balance) in balance.iter_mut().enumerate() {
+        *balance = balance.saturating_add(((word >> bit & 1) as i32) * 2 - 1);
+    }
+}
+
+/// Spreads a hash over 64 bits (the last steps of SplitMix64, Steele et al. 2014).
+fn mixed_long(hash: u32) -> u64 {
+    let mut hash = u64::from(hash).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ hash >> 31
 }
 
 /// Spreads a hash over all bits (the last steps of MurmurHash3, Appleby).
@@ -148,13 +181,13 @@ mod tests {
     use super::*;
 
     fn sketch(page: &str) -> Option<TextSketch> {
-        let mut sketcher = Sketcher::default();
+        let mut sketcher = Sketcher::default().with_simhash();
         sketcher.write(page.as_bytes());
         let whole = sketcher.finish();
-        let mut sketcher = Sketcher::default();
+        let mut sketcher = Sketcher::default().with_simhash();
         page.as_bytes().iter().for_each(|byte| sketcher.write(&[*byte]));
         assert_eq!(sketcher.finish(), whole, "in pieces");
-        whole
+        whole.0
     }
 
     #[test]

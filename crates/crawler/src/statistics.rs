@@ -181,6 +181,12 @@ pub struct Snapshot {
     pub not_modified: i64,
     /// URLs fetched that will be visited again (present state).
     pub due_again: i64,
+    /// Pages of this run with the content of another (present run only; see [`duplicates`](crate::duplicates)).
+    #[serde(default)]
+    pub duplicate_pages: u64,
+    /// The same, nearly.
+    #[serde(default)]
+    pub near_duplicate_pages: u64,
     /// Refused, by rule.
     pub refused_by: RefusedBy,
     /// Why the crawl pauses, idles or ended; what remains.
@@ -202,13 +208,35 @@ pub struct RefusedBy {
     pub query_bytes: i64,
     /// `traps.max_query_parameters`
     pub query_parameters: i64,
+    /// `extract.obey_meta_robots`, `extract.obey_rel_nofollow`
+    #[serde(default)]
+    pub nofollow: i64,
+    /// Not the sitemap's to name: another host, or outside its directory.
+    pub sitemap_location: i64,
 }
 
 impl RefusedBy {
     fn new(books: &Books) -> Self {
-        let [depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters] =
-            books.refused_by_rule();
-        Self { depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters }
+        let [
+            depth,
+            page_links,
+            path_segments,
+            repeated_segments,
+            query_bytes,
+            query_parameters,
+            nofollow,
+            sitemap_location,
+        ] = books.refused_by_rule();
+        Self {
+            depth,
+            page_links,
+            path_segments,
+            repeated_segments,
+            query_bytes,
+            query_parameters,
+            nofollow,
+            sitemap_location,
+        }
     }
 }
 
@@ -275,6 +303,8 @@ impl Snapshot {
             revisits: b.revisits,
             not_modified: b.not_modified,
             due_again: b.due_again,
+            duplicate_pages: rates.duplicate_pages.0,
+            near_duplicate_pages: rates.duplicate_pages.1,
             refused_by: RefusedBy::new(b),
             reason: None,
         }

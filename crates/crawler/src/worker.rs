@@ -4,11 +4,14 @@
 //! each lease ends in exactly one verb, `complete` or `give_back`, whatever the site does; every request that was made
 //! is in the tally of that verb. A lease that is dropped instead (a panic) gives its URL back by itself.
 
+mod likeness;
 mod links;
 mod page;
 mod remembered;
 mod revisit;
 mod rules;
+mod says;
+mod sitemaps;
 #[cfg(test)]
 mod tests;
 mod trip;
@@ -26,9 +29,11 @@ use crate::addresses::{Addresses, Place};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::crawl_log::{Entry, Line, Sender, annotate};
+use crate::duplicates::Duplicates;
 use crate::fetch::Fetch;
 use crate::fetch_code;
 use crate::fields::Fields;
+use crate::output::{Captured, Closed, Outputs, Page};
 use crate::robots_cache::RobotsCache;
 use crate::scope::Scope;
 
@@ -63,6 +68,10 @@ pub struct Crawl<F> {
     pub clock: Clock,
     /// Where lines for `crawl.log` go.
     pub log: Sender,
+    /// Which pages are copies of others.
+    pub duplicates: Arc<Duplicates>,
+    /// Where what was fetched is kept; `None` where it is not.
+    pub outputs: Option<Outputs>,
     /// URLs with a final response, those of earlier runs included.
     pub fetched: AtomicU64,
     /// Whether requests may be made.
@@ -100,6 +109,8 @@ struct Visit {
     found: Found,
     /// Fields as a JSON line.
     fields: Option<String>,
+    /// What the outputs want to know of the page.
+    page: Page,
     /// For the next visit.
     brought: Brought,
     /// The page's own request was made on a condition, and its answer is this one.
@@ -118,6 +129,7 @@ impl Visit {
             content_type: None,
             found: Found::default(),
             fields: None,
+            page: Page::default(),
             brought: Brought::default(),
             is_conditional: false,
             notes: vec![why.into()],
@@ -136,7 +148,7 @@ pub async fn journey<F: Fetch>(crawl: &Crawl<F>, lease: Lease) -> Result<(), fro
     let Ok(url) = Url::parse(lease.url()) else {
         let outcome = Outcome::Excluded { code: code(fetch_code::UNFETCHABLE) };
         let visit = Visit::not_made(outcome, fetch_code::UNFETCHABLE, "bad_url");
-        return close(crawl, lease, &Trip::new(crawl), visit).await;
+        return close(crawl, lease, Trip::new(crawl), visit).await;
     };
     let mut trip = Trip::new(crawl);
     let came_to = tokio::select! {
@@ -146,8 +158,12 @@ pub async fn journey<F: Fetch>(crawl: &Crawl<F>, lease: Lease) -> Result<(), fro
     };
     let came_to = came_to.unwrap_or_else(|| Err(trip.asked().then(|| trip.report(Health::Answered))));
     match came_to {
-        Ok(visit) => close(crawl, lease, &trip, visit).await,
-        Err(report) => crawl.frontier.give_back(lease, report, trip.tally),
+        Ok(visit) => close(crawl, lease, trip, visit).await,
+        Err(report) => {
+            // The page comes again; what was asked for on its behalf does not. When it cannot be kept, the crawl is ending.
+            let _ = keep(crawl, &mut trip, None).await;
+            crawl.frontier.give_back(lease, report, trip.tally)
+        }
     }
 }
 
@@ -168,7 +184,7 @@ async fn visit<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: Url) -> Res
     }
     // 3. What does the host's robots.txt say? Asked for under this lease when it is not known; the page then waits the
     //    host's delay like any next request.
-    let robots = match rules::of_host(trip, &url).await {
+    let robots = match rules::of_host(trip, &url, lease.depth()).await {
         Rules::Known(robots) => robots,
         Rules::Later(report) => return Err(report),
         Rules::NoAnswer { report, code: status } => {
@@ -186,13 +202,32 @@ async fn visit<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: Url) -> Res
     Ok(page::fetch(trip, lease, url, &robots).await)
 }
 
-/// Ends the lease: outcome, host and all URLs found in one verb, then the line for the log.
+/// Waits until what was captured is on the disk, where it is wanted there. Of a page that was not asked for there is none.
+async fn keep<F: Fetch>(crawl: &Crawl<F>, trip: &mut Trip<'_, F>, page: Option<Page>) -> Result<(), Closed> {
+    let Some(outputs) = &crawl.outputs else { return Ok(()) };
+    let page = page.filter(|_| trip.has_asked_for_page());
+    let captures = std::mem::take(&mut trip.captures);
+    if captures.is_empty() { Ok(()) } else { outputs.store(Captured::new(captures, page)).await }
+}
+
+/// Ends the lease: what was fetched is kept, then outcome, host and all URLs found in one verb, then the line for the log.
 async fn close<F: Fetch>(
     crawl: &Crawl<F>,
     lease: Lease,
-    trip: &Trip<'_, F>,
-    visit: Visit,
+    mut trip: Trip<'_, F>,
+    mut visit: Visit,
 ) -> Result<(), frontier::Error> {
+    let page = Page {
+        url: lease.url().to_owned(),
+        depth: lease.depth(),
+        referrer: lease.referrer().map(str::to_owned),
+        duration_ms: trip.duration_ms(),
+        notes: visit.notes.iter().map(|note| note.clone().into_owned()).collect(),
+        ..std::mem::take(&mut visit.page)
+    };
+    if keep(crawl, &mut trip, Some(page)).await.is_err() {
+        return crawl.frontier.give_back(lease, visit.host, trip.tally);
+    }
     let line = Line {
         at: crawl.clock.now(),
         status: visit.status,

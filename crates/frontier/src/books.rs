@@ -111,6 +111,10 @@ books! {
     not_modified,
     /// URLs fetched that will be visited again.
     due_again,
+    /// Of those refused: the page or the link says that it is not to be followed.
+    refused_nofollow,
+    /// Of those refused: named by a sitemap that may not speak for them.
+    refused_sitemap_location,
 }
 
 impl Books {
@@ -178,7 +182,7 @@ impl Books {
     }
 
     /// The counters of the rules that refuse, in the order of [`crate::Refused`].
-    pub fn refused_by_rule(&self) -> [i64; 6] {
+    pub fn refused_by_rule(&self) -> [i64; 8] {
         [
             self.refused_depth,
             self.refused_page_links,
@@ -186,6 +190,8 @@ impl Books {
             self.refused_repeated_segments,
             self.refused_query_bytes,
             self.refused_query_parameters,
+            self.refused_nofollow,
+            self.refused_sitemap_location,
         ]
     }
 

@@ -114,11 +114,14 @@ pub(crate) fn read_meta(dir: &Path) -> Result<Meta, Error> {
     for (name, ours) in versions() {
         let theirs = value(&text, dir, name)?;
         if theirs != ours {
-            let remedy = match name == FORMAT {
-                true => steps(dir),
-                false => format!("To take the crawl over, with this program and its config: {}", rekey(dir)),
-            };
-            let what = format!("made with {name} {theirs}, this program has {ours}. {remedy}");
+            if name == FORMAT {
+                return Err(of_another_format(dir, theirs));
+            }
+            let what = format!(
+                "made with {name} {theirs}, this program has {ours}. To take the crawl over, with this program and its \
+                 config: {}",
+                rekey(dir)
+            );
             return Err(Error::Incompatible { path: dir.to_owned(), what });
         }
     }
@@ -133,8 +136,7 @@ pub(crate) fn read_meta_of_any_rules(dir: &Path) -> Result<(Meta, bool), Error> 
     let text = read_text(dir)?;
     let theirs = value(&text, dir, FORMAT)?;
     if theirs != FORMAT_VERSION.to_string() {
-        let what = format!("made with {FORMAT} {theirs}, this program has {FORMAT_VERSION}. {}", steps(dir));
-        return Err(Error::Incompatible { path: dir.to_owned(), what });
+        return Err(of_another_format(dir, theirs));
     }
     let rules = serde_json::from_str(value(&text, dir, "canonical_rules")?);
     let is_current =
@@ -178,13 +180,19 @@ fn parse_meta(text: &str, dir: &Path, rules: RuleOptions) -> Result<Meta, Error>
     Ok(Meta { partitions, secret: Secret::new(secret.to_be_bytes()), rules })
 }
 
-/// How to go on in a new directory where the old one cannot be read.
-fn steps(dir: &Path) -> String {
-    format!(
-        "To take the crawl along: 1. with the program that made it: crawld export --data {} --output frontier.jsonl; 2. with \
-         this program and its config: crawld import --data NEW frontier.jsonl; 3. crawl on in NEW",
-        dir.display()
-    )
+/// Of a directory whose files this program does not read, and how to go on. What a newer one has made is not for it.
+fn of_another_format(dir: &Path, theirs: &str) -> Error {
+    let is_newer = theirs.parse::<u32>().is_ok_and(|theirs| theirs > FORMAT_VERSION);
+    let remedy = match is_newer {
+        true => "A newer crawld has made it: use that one, or a newer one still".to_owned(),
+        false => format!(
+            "To take the crawl along: 1. with the program that made it: crawld export --data {} --output frontier.jsonl; \
+             2. with this program and its config: crawld import --data NEW frontier.jsonl; 3. crawl on in NEW",
+            dir.display()
+        ),
+    };
+    let what = format!("made with {FORMAT} {theirs}, this program has {FORMAT_VERSION}. {remedy}");
+    Error::Incompatible { path: dir.to_owned(), what }
 }
 
 /// How to go on under other rules: every key is made anew, from the fetch URLs.
@@ -274,8 +282,16 @@ mod tests {
         assert!(error.contains("canonical_rules_version 1") && error.contains("crawld rekey --data"), "{error}");
         let error = error_after("canonical_tables = ", "canonical_tables = 0");
         assert!(error.contains("canonical_tables 0") && error.contains("crawld rekey --data"), "{error}");
-        let error = error_after("format_version = 2", "format_version = 9");
+        let error = error_after("format_version = 2", "format_version = 1");
         assert!(error.contains("crawld export --data") && error.contains("crawld import --data NEW"), "{error}");
+    }
+
+    /// Export and import by this program cannot help there.
+    #[test]
+    fn a_directory_of_a_newer_format_is_for_a_newer_program() {
+        let error = error_after("format_version = 2", "format_version = 9");
+        assert!(error.contains("format_version 9") && error.contains("A newer crawld has made it"), "{error}");
+        assert!(!error.contains("export") && !error.contains("import"), "{error}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub enum Error {
         pid: u32,
     },
     /// There is no crawl in the directory.
-    #[error("{} holds no crawl (no such data directory)", .0.display())]
+    #[error("{} is not a data directory: it holds no crawl", .0.display())]
     NoCrawl(PathBuf),
     /// Reading or writing a file failed.
     #[error("{}: {source}", path.display())]

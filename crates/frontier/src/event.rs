@@ -5,7 +5,7 @@
 
 use crate::Millis;
 use crate::books::Books;
-use crate::found::Priority;
+use crate::found::{FoundUrl, Priority};
 use crate::record::{HostState, Record, State};
 use crate::robots::RobotsMemory;
 use crate::store::StoredRecord;
@@ -64,6 +64,8 @@ pub(crate) struct NewUrl<'a> {
     pub(crate) alternate: Option<&'a str>,
     pub(crate) depth: u16,
     pub(crate) priority: Priority,
+    /// 0 for a page.
+    pub(crate) sitemap_level: u8,
     /// Held back by a budget.
     pub(crate) parked: bool,
 }
@@ -99,9 +101,10 @@ fn encode_part(out: &mut Writer, partition: u16, event: &Event<'_>) {
             for url in urls {
                 out.text(url.key);
                 out.optional_text(url.alternate);
-                // One byte for the first eight depths.
+                // One byte for pages at the first eight depths; above 20 bits, what few URLs have.
                 let class = u64::from(url.priority.class());
-                out.varint(u64::from(url.depth) << 4 | class << 1 | u64::from(url.parked));
+                let level = u64::from(url.sitemap_level) << 20;
+                out.varint(level | u64::from(url.depth) << 4 | class << 1 | u64::from(url.parked));
             }
         }
         Event::Leased(change) => {
@@ -234,9 +237,11 @@ fn decode_found<'a>(input: &mut Reader<'a>) -> Result<Event<'a>, WireError> {
     for _ in 0..count {
         let (key, alternate) = (input.text()?, input.optional_text()?);
         let packed: u32 = input.narrow()?;
-        let depth = u16::try_from(packed >> 4).map_err(|_| WireError("depth out of range"))?;
+        let depth = (packed >> 4 & 0xffff) as u16;
+        let sitemap_level = u8::try_from(packed >> 20).ok().filter(|level| *level <= FoundUrl::MAX_SITEMAP_LEVEL);
+        let sitemap_level = sitemap_level.ok_or(WireError("depth out of range"))?;
         let priority = Priority::new(u64::from(packed >> 1 & 7));
-        urls.push(NewUrl { key, alternate, depth, priority, parked: packed & 1 == 1 });
+        urls.push(NewUrl { key, alternate, depth, priority, sitemap_level, parked: packed & 1 == 1 });
     }
     Ok(Event::Found { at, referrer, urls, books })
 }
@@ -301,6 +306,7 @@ mod tests {
             first_seen_secs: 1_700_000_000,
             block: 77,
             priority: Priority::LAST,
+            sitemap_level: 15,
             due_secs: 1_800_000_000,
             interval_secs: 86_400,
         };
@@ -322,13 +328,21 @@ mod tests {
             growth: Growth::trusted(),
         };
         let books = Books { fetches: 1, queued: -1, ..Books::default() };
-        let urls =
-            vec![NewUrl { key: "com,example)/b", alternate: None, depth: 4, priority: Priority::LAST, parked: true }];
+        let page = NewUrl {
+            key: "com,example)/b",
+            alternate: None,
+            depth: 4,
+            priority: Priority::LAST,
+            sitemap_level: 0,
+            parked: true,
+        };
+        let sitemap = NewUrl { sitemap_level: FoundUrl::MAX_SITEMAP_LEVEL, depth: u16::MAX, parked: false, ..page };
+        let urls = vec![page, sitemap];
         let memory = RobotsMemory {
             text: Some("user-agent: *\n".into()),
-            etag: None,
             last_modified: Some("Thu, 01 Jan 1970 00:00:00 GMT".into()),
             fetched: 12,
+            ..RobotsMemory::default()
         };
         let parts = [
             (0, Event::Found { at: 8, referrer: Some("https://example.com/"), urls, books }),

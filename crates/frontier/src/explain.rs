@@ -129,6 +129,10 @@ fn referrer(
     head: Option<Option<String>>,
     epoch: u64,
 ) -> Result<Referrer, Error> {
+    if found.record.is_revisit() {
+        // Its entry in the queue is of the visit, not of the finding.
+        return Ok(Referrer::NotKept);
+    }
     let kept = match (head, &found.referrer) {
         (Some(kept), _) => Some(kept),
         (None, Some(kept)) => Some(kept.clone()),

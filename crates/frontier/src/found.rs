@@ -35,6 +35,10 @@ pub struct Refused {
     pub query_bytes: u64,
     /// Too many query parameters.
     pub query_parameters: u64,
+    /// The page or the link says that it is not to be followed.
+    pub nofollow: u64,
+    /// Named by a sitemap that may not speak for it.
+    pub sitemap_location: u64,
 }
 
 /// One URL to offer.
@@ -48,12 +52,19 @@ pub struct FoundUrl {
     pub priority: Priority,
     /// What is said of its changes, if anything is.
     pub hint: Option<Hint>,
+    /// Whether it is expected to be a sitemap: 1 for one that robots.txt (or custom) names, one more for each sitemap that
+    /// leads to it, up to [`FoundUrl::MAX_SITEMAP_LEVEL`]; 0 for a page. Only kept, for whoever gets its lease. A URL keeps
+    /// the one with which it was found first.
+    pub sitemap_level: u8,
 }
 
 impl FoundUrl {
-    /// A URL of normal priority, of which nothing more is said.
+    /// Highest level of a sitemap that can be remembered.
+    pub const MAX_SITEMAP_LEVEL: u8 = 15;
+
+    /// A page of normal priority, of which nothing more is said.
     pub fn new(canonical: Canonical, depth: u16) -> Self {
-        Self { canonical, depth, priority: Priority::default(), hint: None }
+        Self { canonical, depth, priority: Priority::default(), hint: None, sitemap_level: 0 }
     }
 }
 

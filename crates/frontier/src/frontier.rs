@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use crate::Millis;
 use crate::audit::{self, Check};
 use crate::booking;
-use crate::canonical::{Canonical, Rules, host_name, host_of_key, url_of_key};
+use crate::canonical::{Canonical, RuleOptions, Rules, host_name, host_of_key, url_of_key};
 use crate::checkpoint::Judge;
 use crate::completion::{Attempts, HostReport};
 use crate::directory::{self, Lock, Meta};
@@ -142,12 +142,12 @@ impl Frontier {
         &self.rules
     }
 
-    /// That a directory holds a crawl, of a format that this program reads.
+    /// That a directory holds a crawl, of a format that this program reads; and the rules that it was made under.
     ///
     /// # Errors
     /// [`Error::NoCrawl`] when there is none; [`Error::Incompatible`]; what the disk says.
-    pub fn look(dir: &Path) -> Result<(), Error> {
-        directory::read_meta(dir).map(|_| ())
+    pub fn look(dir: &Path) -> Result<RuleOptions, Error> {
+        directory::read_meta(dir).map(|meta| meta.rules)
     }
 
     /// Puts URLs that no page brought (seeds) through the seen-test and queues the new ones. Waits while memory is full.

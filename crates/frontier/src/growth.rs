@@ -62,8 +62,8 @@ impl Default for GrowthGuard {
 }
 
 impl GrowthGuard {
-    /// The delay of a slowed host.
-    pub(crate) fn slowed_ms(&self, delay_ms: u64) -> u64 {
+    /// The delay of a slowed host whose own would be this one, both in milliseconds.
+    pub fn slowed_ms(&self, delay_ms: u64) -> u64 {
         delay_ms.max(1_000).saturating_mul(u64::from(self.slow_factor)).min(self.max_delay_ms).max(delay_ms)
     }
 }

@@ -46,6 +46,11 @@ impl Lease {
         self.item().record.depth
     }
 
+    /// Whether it is expected to be a sitemap, and which ([`FoundUrl::sitemap_level`](crate::FoundUrl::sitemap_level)).
+    pub fn sitemap_level(&self) -> u8 {
+        self.item().record.sitemap_level
+    }
+
     /// Which attempt this is, counted from 1; attempts that ended without an outcome do not count.
     pub fn attempt(&self) -> u16 {
         u16::from(self.item().record.attempts) + 1

@@ -121,7 +121,7 @@ pub use ledger::{Budget, BudgetUse};
 pub use options::{FilterKind, FilterOptions, Options};
 pub use parking::{Grant, HostUsage, Released};
 pub use recrawl::{Recrawl, Visit};
-pub use rekey::{Built, Rekey, RekeyError, Rekeyed, Replaced};
+pub use rekey::{Built, LeftOver, Rekey, RekeyError, Rekeyed, Replaced};
 pub use robots::RobotsMemory;
 pub use selection::Selection;
 pub use statistics::Statistics;

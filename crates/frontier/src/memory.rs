@@ -194,7 +194,8 @@ impl Generation {
         order: Order,
     ) {
         let state = if url.parked { State::Parked } else { State::Queued };
-        let record = Record { priority: url.priority, ..Record::new(state, url.depth, first_seen_secs) };
+        let NewUrl { priority, sitemap_level, .. } = *url;
+        let record = Record { priority, sitemap_level, ..Record::new(state, url.depth, first_seen_secs) };
         let change = Change { key: url.key, alternate: url.alternate, referrer, record, trace: None };
         self.put(fingerprint, &change, if url.parked { Place::None } else { Place::Tail(order) });
     }

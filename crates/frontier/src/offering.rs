@@ -266,6 +266,7 @@ pub(crate) fn outcome<'a>(offers: &[Offer<'a>]) -> (Vec<NewUrls<'a>>, Books) {
                 alternate: offer.url.canonical.alternate(),
                 depth: offer.url.depth,
                 priority: offer.url.priority,
+                sitemap_level: offer.url.sitemap_level.min(FoundUrl::MAX_SITEMAP_LEVEL),
                 parked: offer.standing == Standing::Parked,
             });
         }
@@ -302,7 +303,16 @@ fn count(offer: &Offer<'_>, books: &mut Books) {
 
 /// What the page says of URLs that were not offered.
 pub(crate) fn page_books(found: &Found) -> Books {
-    let Refused { depth, page_links, path_segments, repeated_segments, query_bytes, query_parameters } = found.refused;
+    let Refused {
+        depth,
+        page_links,
+        path_segments,
+        repeated_segments,
+        query_bytes,
+        query_parameters,
+        nofollow,
+        sitemap_location,
+    } = found.refused;
     let count = |n: u64| n as i64;
     let mut books = Books {
         page_duplicates: count(found.page_duplicates),
@@ -314,6 +324,8 @@ pub(crate) fn page_books(found: &Found) -> Books {
         refused_repeated_segments: count(repeated_segments),
         refused_query_bytes: count(query_bytes),
         refused_query_parameters: count(query_parameters),
+        refused_nofollow: count(nofollow),
+        refused_sitemap_location: count(sitemap_location),
         ..Books::default()
     };
     books.refused = books.refused_by_rule().iter().sum();

@@ -94,6 +94,8 @@ pub(crate) struct Record {
     pub(crate) block: BlockNumber,
     /// Its class within its host's queue.
     pub(crate) priority: Priority,
+    /// As in [`FoundUrl`](crate::FoundUrl): 0 for a page, else up to 15.
+    pub(crate) sitemap_level: u8,
     /// When it is to be visited again, once it is fetched, in seconds since the Unix epoch; zero for never. It stays while
     /// the URL is queued for that visit: above zero, it was visited before.
     pub(crate) due_secs: u32,
@@ -113,6 +115,7 @@ impl Record {
             first_seen_secs,
             block: 0,
             priority: Priority::default(),
+            sitemap_level: 0,
             due_secs: 0,
             interval_secs: 0,
         }
@@ -146,7 +149,7 @@ impl Record {
         out.signed(i64::from(self.status));
         out.varint(u64::from(self.first_seen_secs));
         out.varint(self.block);
-        out.byte(self.priority.class());
+        out.byte(self.sitemap_level << 3 | self.priority.class());
         // One byte where nothing is visited again.
         out.varint(u64::from(self.interval_secs));
         if self.interval_secs > 0 {
@@ -163,10 +166,12 @@ impl Record {
             status: i16::try_from(input.signed()?).map_err(|_| WireError("status out of range"))?,
             first_seen_secs: input.narrow()?,
             block: input.varint()?,
-            priority: Priority::new(input.byte()?.into()),
-            interval_secs: input.narrow()?,
-            due_secs: 0,
+            ..Self::new(State::Queued, 0, 0)
         };
+        let packed = input.byte()?;
+        record.priority = Priority::new(u64::from(packed & 7));
+        record.sitemap_level = packed >> 3 & 15;
+        record.interval_secs = input.narrow()?;
         if record.interval_secs > 0 {
             record.due_secs = input.narrow()?;
         }

@@ -8,7 +8,7 @@
 //! | first answer | after `initial_secs`, or after what a sitemap said |
 //! | 304, or the same digest, or (without digests) the same validator | interval × `growth` |
 //! | another digest or validator | interval × `shrink` |
-//! | nothing to compare; 429 and 5xx, which say nothing of the page | interval as it was |
+//! | nothing to compare; 429 and 5xx, and a 304 that nobody asked for, which say nothing of the page | interval as it was |
 //! | other 4xx: it is not there | interval × `growth` |
 //! | retries exhausted without an answer | interval as it was: a page that was fetched once stays fetched |
 //! | denied by robots.txt, excluded by a rule | none: it ends in that state |
@@ -108,7 +108,7 @@ pub(crate) fn plan(
                 Some(recrawl) if before.interval_secs > 0 => recrawl.bounded(before.interval_secs),
                 Some(recrawl) => recrawl.bounded(recrawl.initial_secs),
             };
-            let remembered = if is_error(status) { past } else { remembered(&past, status, visit) };
+            let remembered = if says_nothing(status, visit) { past } else { remembered(&past, status, visit) };
             let remembered = Trace { learnt: was_visited, ..remembered };
             due(end, interval_secs, if interval_secs > 0 { remembered.text() } else { None })
         }
@@ -116,9 +116,10 @@ pub(crate) fn plan(
     }
 }
 
-/// A status that says something of the server, nothing of the page.
-fn is_error(status: i16) -> bool {
-    status == 429 || status >= 500
+/// A status that says something of the server, nothing of the page. One of them is a 304 to a request without a condition
+/// (RFC 9110, section 15.4.5, has it for conditional ones only): not modified since when?
+fn says_nothing(status: i16, visit: &Visit<'_>) -> bool {
+    status == 429 || status >= 500 || (status == 304 && !visit.not_modified)
 }
 
 fn is_missing(status: i16) -> bool {
@@ -127,7 +128,7 @@ fn is_missing(status: i16) -> bool {
 
 fn change(past: &Trace<'_>, status: i16, visit: &Visit<'_>) -> Change {
     let compared = |same| if same { Change::Same } else { Change::Changed };
-    if is_error(status) {
+    if says_nothing(status, visit) {
         return Change::Unknown;
     }
     if visit.not_modified || is_missing(status) {

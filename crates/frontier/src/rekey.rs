@@ -29,7 +29,7 @@ use crate::record::State;
 use crate::transfer::{ExportError, ImportError, Totals};
 
 use beside::Places;
-pub use beside::Replaced;
+pub use beside::{LeftOver, Replaced};
 
 /// URLs between two looks of the caller.
 const URLS_PER_LOOK: u64 = 1 << 14;
@@ -116,6 +116,11 @@ impl Rekey {
         let bytes_needed = places.bytes_needed(options.journal_max_bytes)?;
         let options = Options { dir: places.beside.clone(), ..options.clone() };
         Ok(Some(Self { places, lock, old, options, now, urls: urls.max(0) as u64, bytes_needed }))
+    }
+
+    /// What a rekey that was interrupted has left beside a directory, if it has; the next one puts it in order.
+    pub fn left_over(dir: &Path) -> Option<LeftOver> {
+        Places::of(dir, Replaced::Kept).ok()?.left_over()
     }
 
     /// URLs that the directory knows.

@@ -19,7 +19,7 @@ use crate::wire::{Reader, WireError, Writer};
 const MAX_VALIDATOR_BYTES: usize = 256;
 
 /// What robots.txt of one origin (scheme, host and port) said.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RobotsMemory {
     /// The text, as it is parsed; `None` where there are no rules (the file is missing).
     pub text: Option<String>,
@@ -27,9 +27,18 @@ pub struct RobotsMemory {
     pub etag: Option<String>,
     /// The `Last-Modified` that came with it.
     pub last_modified: Option<String>,
-    /// When it was asked for, or when the server last said that it is still so.
+    /// When it was asked for, or when the server last said that it is still so; 0 where no answer ever came.
     pub fetched: Millis,
+    /// Since when the server has answered with errors only; `None` where its last answer was one.
+    pub unreachable_since: Option<Millis>,
+    /// How many seconds the server said that it holds.
+    pub max_age_secs: Option<u32>,
 }
+
+/// What there is of a [`RobotsMemory`], in its first byte. Those without times are as they always were.
+const HAS_TEXT: u8 = 1;
+const HAS_UNREACHABLE_SINCE: u8 = 2;
+const HAS_MAX_AGE: u8 = 4;
 
 impl RobotsMemory {
     /// Longest text that is remembered, in bytes: as much as RFC 9309 asks crawlers to read.
@@ -49,21 +58,35 @@ impl RobotsMemory {
     }
 
     pub(crate) fn encode(&self, out: &mut Writer) {
-        out.byte(u8::from(self.text.is_some()));
+        let flag = |is_there: bool, flag: u8| if is_there { flag } else { 0 };
+        out.byte(
+            flag(self.text.is_some(), HAS_TEXT)
+                | flag(self.unreachable_since.is_some(), HAS_UNREACHABLE_SINCE)
+                | flag(self.max_age_secs.is_some(), HAS_MAX_AGE),
+        );
         out.text(self.text.as_deref().unwrap_or_default());
         out.optional_text(self.etag.as_deref());
         out.optional_text(self.last_modified.as_deref());
         out.varint(self.fetched);
+        [self.unreachable_since, self.max_age_secs.map(u64::from)]
+            .into_iter()
+            .flatten()
+            .for_each(|time| out.varint(time));
     }
 
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, WireError> {
-        let has_text = input.byte()? == 1;
+        let flags = input.byte()?;
+        if flags > (HAS_TEXT | HAS_UNREACHABLE_SINCE | HAS_MAX_AGE) {
+            return Err(WireError("a robots.txt of a later version"));
+        }
         let text = input.text()?.to_owned();
         Ok(Self {
-            text: has_text.then_some(text),
+            text: (flags & HAS_TEXT > 0).then_some(text),
             etag: input.optional_text()?.map(str::to_owned),
             last_modified: input.optional_text()?.map(str::to_owned),
             fetched: input.varint()?,
+            unreachable_since: (flags & HAS_UNREACHABLE_SINCE > 0).then(|| input.varint()).transpose()?,
+            max_age_secs: (flags & HAS_MAX_AGE > 0).then(|| input.narrow()).transpose()?,
         })
     }
 }

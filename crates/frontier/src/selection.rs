@@ -4,6 +4,7 @@
 //! has neither goes through everything, in bounded pieces and without any lock between them, so that the other verbs go
 //! on. A URL that is known from beginning to end is met exactly once; one that comes or goes meanwhile, at most once.
 
+use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
 
 use ahash::AHashSet;
@@ -59,11 +60,12 @@ impl Selection {
     /// # Errors
     /// When it is not the name of a host.
     pub fn of_host(rules: &Rules, name: &str) -> Result<Self, UrlError> {
-        let more = name.contains(['/', '?', '#', '@', '\\']) || (name.contains(':') && !name.starts_with('['));
-        if more {
-            return Err(UrlError::Invalid(url::ParseError::InvalidDomainCharacter));
+        // A selection by one port would be another one.
+        let is_ipv6 = name.parse::<Ipv6Addr>().is_ok() || (name.starts_with('[') && name.ends_with(']'));
+        if name.contains(':') && !is_ipv6 {
+            return Err(UrlError::Invalid(url::ParseError::InvalidPort));
         }
-        let canonical = rules.parse(&format!("https://{name}/"))?;
+        let canonical = rules.front_page(name)?;
         let prefix = format!("{})", host_of_key(canonical.key()));
         Ok(Self::of_keys(&canonical, prefix))
     }

@@ -41,9 +41,11 @@
 //! | field | unit | meaning |
 //! |---|---|---|
 //! | `robots` | | the origin: scheme, host and port, as in `https://example.com` |
-//! | `fetched_ms` | ms since the Unix epoch | when it was asked for, or last confirmed; always said |
+//! | `fetched_ms` | ms since the Unix epoch | when it was asked for, or last confirmed; 0: there was no answer; always said |
 //! | `text` | | its text, as it is parsed; none: there are no rules |
 //! | `etag`, `last_modified` | | what to ask with whether it has changed; none |
+//! | `max_age_secs` | seconds | how long the server said that it holds; nothing |
+//! | `unreachable_since_ms` | ms since the Unix epoch | since when the server answers with errors only; it does not |
 //!
 //! **A URL**: those of a host that are not queued in the order of their keys, then the queued ones in the order in which
 //! they are to be fetched.
@@ -63,6 +65,8 @@
 //! | `digest` | hex | of the body that the last visit brought; none |
 //! | `etag`, `last_modified` | | of the same, as they were sent; none |
 //! | `referrer` | | the page it was first found on, kept while it is queued; none |
+//! | `priority` | | its class within its host's queue, 0 to 7; 4 |
+//! | `sitemap_level` | | it is expected to be a sitemap: 1 for one that a robots.txt names, one more for each that leads to it; 0 |
 //!
 //! **The last line** counts hosts, robots.txt (`robots`; 0), and URLs by state. A file without it was cut off; one whose lines do not add up to it was
 //! changed by somebody who did not change it too.

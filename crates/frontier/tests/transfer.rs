@@ -230,7 +230,10 @@ fn a_file_from_the_future_or_from_elsewhere_is_refused_by_name() {
         (r#"{"format":"crawld frontier","version":3}"#, "reads versions 1 to 2: use a newer one"),
         (r#"{"format":"crawld frontier","version":0}"#, "reads versions 1 to 2"),
         (r#"{"format":"something","version":1}"#, "a file of \"something\""),
-        (r#"{"host":"example.com","delay_ms":1}"#, "not the first line of an export: missing field `format`"),
+        (
+            r#"{"host":"example.com","delay_ms":1}"#,
+            "not the first line of an export: format is missing from it; nothing is imported",
+        ),
         ("https://example.com/", "not the first line of an export"),
         ("", "the file is empty"),
     ] {
@@ -267,18 +270,21 @@ fn a_bad_line_is_named_and_the_lines_before_it_are_in() {
     let url = |rest: &str| format!("{{\"url\":\"https://example.com/x\",{rest}}}\n");
     let long = format!("{{\"url\":\"https://example.com/{}\"", "x".repeat(MAX_LINE_BYTES));
     for (bad, what) in [
-        ("nonsense\n".to_owned(), "expected ident at column 2"),
-        ("\n".to_owned(), "EOF while parsing a value"),
-        ("[1]\n".to_owned(), "expected"),
+        ("nonsense\n".to_owned(), "not JSON at column 2"),
+        ("\n".to_owned(), "an empty line"),
+        ("[1]\n".to_owned(), "not a JSON object"),
         ("{}\n".to_owned(), "neither a host nor a URL nor the end"),
-        ("{\"url\":7}\n".to_owned(), "invalid type"),
-        ("\u{0}\n".to_owned(), "expected value"),
-        (url("\"state\":\"fetched\""), "missing field `first_seen_secs`"),
-        (url("\"state\":\"lost\",\"first_seen_secs\":1"), "state: \"lost\" is none"),
-        (url("\"state\":\"forgotten\",\"first_seen_secs\":1"), "state: \"forgotten\" is none"),
-        (url("\"state\":\"fetched\",\"first_seen_secs\":1,\"colour\":2"), "unknown field `colour`"),
-        (url("\"state\":\"fetched\",\"first_seen_secs\":-1"), "invalid value"),
-        (url("\"state\":\"fetched\",\"first_seen_secs\":1,\"depth\":70000"), "invalid value"),
+        ("{\"url\":7}\n".to_owned(), "url is 7, not a text"),
+        ("\u{0}\n".to_owned(), "not JSON at column 1"),
+        (url("\"state\":\"fetched\""), "first_seen_secs is missing from a URL"),
+        (url("\"state\":\"lost\",\"first_seen_secs\":1"), "state: \"lost\" is no state"),
+        (url("\"state\":\"forgotten\",\"first_seen_secs\":1"), "state: \"forgotten\" is no state"),
+        (url("\"state\":\"fetched\",\"first_seen_secs\":1,\"colour\":2"), "\"colour\" is no field of a URL"),
+        (url("\"state\":\"fetched\",\"first_seen_secs\":-1"), "first_seen_secs is -1, not a whole number from 0 to"),
+        (
+            url("\"state\":\"fetched\",\"first_seen_secs\":1,\"depth\":70000"),
+            "depth is 70000, not a whole number from 0 to 65535",
+        ),
         (url("\"state\":\"queued\",\"first_seen_secs\":1,\"referrer\":\"a b\\n\""), "referrer: not a URL"),
         ("{\"url\":\"mailto:a@b\",\"state\":\"fetched\",\"first_seen_secs\":1}\n".to_owned(), "neither http nor https"),
         ("{\"host\":\"a/b\",\"delay_ms\":1}\n".to_owned(), "host: \"a/b\" is not the name of a host"),
@@ -293,7 +299,7 @@ fn a_bad_line_is_named_and_the_lines_before_it_are_in() {
     let not_text = [HEAD.as_bytes(), b"{\"host\":\"\xff\",\"delay_ms\":1}\n"].concat();
     let dir = tempfile::tempdir().expect("a directory");
     let error = fresh(dir.path()).import(&mut &*not_text, NOW).expect_err("is no UTF-8");
-    assert!(error.to_string().starts_with("line 2: "), "{error}");
+    assert_eq!(error.to_string(), "line 2: not UTF-8 at byte 10; nothing is imported");
 }
 
 #[test]
@@ -307,7 +313,7 @@ fn a_file_that_does_not_add_up_is_not_taken_for_whole() {
     let good = format!("{HEAD}{HOST}{}{}{}", line(1), line(2), end(2));
     for (text, said) in [
         (good.replace(&end(2), ""), "line 5: the file is cut off here"),
-        (good[..good.len() - 20].to_owned(), "line 5: EOF while parsing"),
+        (good[..good.len() - 20].to_owned(), "line 5: cut off in the middle of its JSON"),
         (good.replace(&end(2), &end(3)), "line 5: does not add up: it counts {\"hosts\":1,\"queued\":0,\"fetched\":3,"),
         (good.replace(&line(2), ""), "line 4: does not add up"),
         (good.clone() + "\n", "line 6: there is something after the last line"),

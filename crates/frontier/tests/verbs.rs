@@ -377,3 +377,40 @@ fn a_host_on_disk_that_is_touched_without_being_leased_still_comes_to_its_turn()
         assert!(lease(&frontier, 10 * DELAY_MS).is_ok());
     }
 }
+
+#[test]
+fn a_lease_says_which_level_of_a_sitemap_it_is_after_a_crash_a_merge_and_an_import() {
+    let levels = |frontier: &Frontier, now: Millis| -> Vec<(String, u8, u8)> {
+        let mut leased: Vec<Lease> = Vec::new();
+        for at in 0..3 {
+            frontier.commit().expect("commits");
+            leased.push(lease(frontier, now + 1000 * (at + 1)).expect("is due"));
+        }
+        leased.iter().map(|lease| (lease.url().to_owned(), lease.sitemap_level(), lease.attempt() as u8)).collect()
+    };
+    let url = |path: &str, sitemap_level| {
+        let canonical = Canonical::parse(&format!("https://a.com/{path}")).expect("a URL");
+        FoundUrl { sitemap_level, priority: frontier::Priority::FIRST, ..FoundUrl::new(canonical, 60_000) }
+    };
+    let urls = vec![url("page", 0), url("map", 1), url("deepest", 255)];
+    let expected = [("https://a.com/page", 0), ("https://a.com/map", 1), ("https://a.com/deepest", 15)];
+    let expected = expected.map(|(url, level)| (url.to_owned(), level, 1));
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let frontier = open(dir.path(), 3, 0);
+    frontier.offer(&Found { urls, ..Found::default() }, None, 0).expect("offers");
+    assert_eq!(levels(&frontier, 0), expected);
+    drop(frontier);
+    let frontier = open(dir.path(), 3, 10_000);
+    assert_eq!(levels(&frontier, 10_000), expected, "read from the journal");
+    frontier.close().expect("closes");
+    let frontier = open(dir.path(), 3, 20_000);
+    assert_eq!(levels(&frontier, 20_000), expected, "read from the store");
+
+    let mut text = Vec::new();
+    frontier.export(&mut text).expect("exports");
+    let other = tempfile::tempdir().expect("a directory");
+    let imported = open(other.path(), 3, 30_000);
+    imported.import(&mut &text[..], 30_000).expect("imports");
+    assert_eq!(levels(&imported, 40_000), expected);
+}

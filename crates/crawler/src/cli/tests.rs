@@ -37,6 +37,7 @@ fn what_is_a_command_line_and_what_is_not() {
     for good in [
         "run",
         "demo",
+        "demo --set output.dir=d",
         "config show",
         "config check --config f --set a=b",
         "stats",
@@ -61,6 +62,7 @@ fn what_is_a_command_line_and_what_is_not() {
         "import --queue f",
         "inspect url",
         "inspect links --base http://a.test/ page.html",
+        "inspect robots --agent a --agent b robots.txt",
     ] {
         assert!(parse(good).is_ok(), "{good}");
     }
@@ -71,6 +73,7 @@ fn what_is_a_command_line_and_what_is_not() {
         "budget raise a.test",
         "budget lift",
         "inspect links page.html",
+        "inspect robots robots.txt",
         "inspect links --base nowhere page.html",
         "forget",
         "forget --dry-run",

@@ -11,8 +11,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::section::{Log, Section};
 use super::{
-    Address, Budget, Config, Crawl, Extract, Fetch, Field, Filter, Frontier, GrowthGuard, Journal, Mode, Pattern,
-    Politeness, Priority, ScopeRules, Statistics, Store, Traps, canonical, recrawl, resolve,
+    Address, Budget, Config, Crawl, Fetch, Field, Filter, Frontier, GrowthGuard, Journal, Mode, Pattern, Politeness,
+    Priority, ScopeRules, Statistics, Store, Traps, canonical, duplicates, extract, output, recrawl, resolve, sitemap,
 };
 use crate::fields::check_selector;
 
@@ -34,7 +34,8 @@ pub(super) fn apply(document: &DeTable<'_>, config: &mut Config, log: &mut Log) 
         root.table("canonical", |s| canonical::read(s, &mut config.canonical));
         root.table("politeness", |s| politeness(s, &mut config.politeness));
         root.table("fetch", |s| fetch(s, &mut config.fetch));
-        root.table("extract", |s| extract(s, &mut config.extract));
+        root.table("extract", |s| extract::read(s, &mut config.extract));
+        root.table("sitemap", |s| sitemap::read(s, &mut config.sitemap));
         root.table("traps", |s| traps(s, &mut config.traps));
         root.table("priority", |s| priority(s, &mut config.priority));
         root.table("budget", |s| budget(s, &mut config.budget));
@@ -45,6 +46,8 @@ pub(super) fn apply(document: &DeTable<'_>, config: &mut Config, log: &mut Log) 
         root.table("filter", |s| filter(s, &mut config.filter));
         root.table("store", |s| store(s, &mut config.store));
         root.table("statistics", |s| statistics(s, &mut config.statistics));
+        root.table("output", |s| output::read(s, &mut config.output));
+        root.table("duplicates", |s| duplicates::read(s, &mut config.duplicates));
         fields(root, &mut config.fields);
     });
 }
@@ -98,12 +101,6 @@ fn max_attempts_by_reason(s: &mut Section<'_>, out: &mut BTreeMap<BlockReason, u
             out.insert(reason, most);
         }
     }
-}
-
-fn extract(s: &mut Section<'_>, out: &mut Extract) {
-    s.integer("max_links_per_page", 1..=10_000_000, &mut out.max_links_per_page);
-    // The frontier takes no longer ones (its `MAX_URL_BYTES`).
-    s.integer("max_url_bytes", 256..=8_192, &mut out.max_url_bytes);
 }
 
 fn traps(s: &mut Section<'_>, out: &mut Traps) {

@@ -7,13 +7,17 @@
 //! All byte and entry limits are totals of the process.
 
 mod canonical;
+mod duplicates;
+mod extract;
 mod keys;
 mod load;
 mod mistakes;
+mod output;
 mod pattern;
 mod recrawl;
 mod resolve;
 mod section;
+mod sitemap;
 #[cfg(test)]
 mod tests;
 
@@ -22,11 +26,15 @@ use std::collections::BTreeMap;
 use frontier::{BlockReason, FilterKind, RuleOptions};
 use serde::{Serialize, Serializer};
 
+pub use duplicates::Duplicates;
+pub use extract::{CanonicalLinks, Extract};
 pub use load::load;
 pub use mistakes::{ConfigErrors, Mistake, Place};
+pub use output::{Compression, Output, SinkKind};
 pub use pattern::Pattern;
 pub use recrawl::Recrawl;
 pub use resolve::Address;
+pub use sitemap::Sitemap;
 
 /// Everything that can be configured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -45,6 +53,8 @@ pub struct Config {
     pub fetch: Fetch,
     /// What is taken from a page.
     pub extract: Extract,
+    /// What is taken from sitemaps.
+    pub sitemap: Sitemap,
     /// What looks like a space without end.
     pub traps: Traps,
     /// Which URLs of a host go out first.
@@ -65,6 +75,10 @@ pub struct Config {
     pub store: Store,
     /// The statistics log.
     pub statistics: Statistics,
+    /// What is kept of what is fetched.
+    pub output: Output,
+    /// Copies of pages.
+    pub duplicates: Duplicates,
 }
 
 impl Config {
@@ -238,21 +252,6 @@ impl Default for Fetch {
             max_attempts_by_reason: BTreeMap::new(),
             resolve: BTreeMap::new(),
         }
-    }
-}
-
-/// `[extract]`
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Extract {
-    /// Different links taken from one page; those beyond count as refused.
-    pub max_links_per_page: u32,
-    /// Length of a URL; longer ones count as invalid.
-    pub max_url_bytes: u32,
-}
-
-impl Default for Extract {
-    fn default() -> Self {
-        Extract { max_links_per_page: 100_000, max_url_bytes: 8192 }
     }
 }
 

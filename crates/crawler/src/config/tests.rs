@@ -87,8 +87,11 @@ fn everything_changed() -> Config {
         "politeness.max_crawl_delay_secs=1",
         "politeness.retry_delay_secs=2",
         "politeness.max_retry_delay_secs=3",
-        "extract={max_links_per_page=1, max_url_bytes=256}",
+        "extract={max_links_per_page=1, max_url_bytes=256, links=['css', 'form-get'], canonical='prefer'}",
+        "extract.obey_meta_robots=false",
+        "extract.obey_rel_nofollow=true",
         "traps={max_path_segments=1, max_repeated_segments=1, max_query_bytes=1, max_query_parameters=1}",
+        "sitemap={enabled=false, well_known=[], max_nesting=0, max_entries=1, max_bytes=1024, priority_classes=0}",
         "priority={seeds=1, links=2, per_link=3}",
         "budget={max_urls_per_host=1, max_urls_per_domain=2, max_pages_per_host=3, max_pages_per_domain=4, park=false}",
         "recrawl={enabled=true, initial_interval_secs=8, min_interval_secs=7, max_interval_secs=9, growth=3.0, shrink=0.25}",
@@ -98,6 +101,9 @@ fn everything_changed() -> Config {
         "filter={max_stale_share=0.5, max_bytes=1048576, rebuild_cpu_share=1}",
         "store={cache_bytes=1048576, min_free_disk_bytes=0}",
         "statistics.interval_secs=1",
+        "output={kinds=[\"jsonl\", \"warc\"], dir=\"x\", prefix=\"a-b\", compression=\"zstd\", max_file_bytes=1}",
+        "duplicates={entries=1, take_links=false, near_entries=2}",
+        "output={max_file_age_secs=0, spool_bytes=1, revisit_entries=0, outlinks=true}",
     ];
     load_text(file, &sets).unwrap_or_else(|report| panic!("{report}"))
 }

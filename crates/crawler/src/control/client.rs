@@ -28,8 +28,8 @@ pub enum ClientError {
     /// Something that is not a reply came.
     #[error("the daemon's reply is not a line of JSON: {0}")]
     Malformed(String),
-    /// The daemon replied with an error.
-    #[error("the daemon refuses: {name}: {detail}")]
+    /// The daemon replied with an error, or a stopped directory was asked and the reply would have been this one.
+    #[error("refused: {detail} ({name})")]
     Refused {
         /// One of the names in the [module's](super) table.
         name: String,

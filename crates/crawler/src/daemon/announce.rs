@@ -1,4 +1,5 @@
-//! Says what a run finds in its data directory: an earlier crawl, and what is asked otherwise than the last time.
+//! Says what a run finds in its data directory: an earlier crawl, what is asked otherwise than the last time, and beside it
+//! what a rekey that was killed has left.
 //!
 //! Old state under new settings is what an operator may not expect: URLs that were refused stay unknown, queued ones are
 //! still fetched. So it is never silent. The directory remembers what decided on the last run's URLs in `last-run.toml`; of
@@ -7,6 +8,7 @@
 use std::io;
 use std::path::Path;
 
+use frontier::{LeftOver, Rekey};
 use toml::{Table, Value};
 use tracing::{info, warn};
 
@@ -19,6 +21,19 @@ pub(super) fn announce(dir: &Path, config: &Config, before: &Snapshot) -> io::Re
     let known = before.discovered + before.imported - before.forgotten;
     if known > 0 {
         info!(urls = known, queued = before.queued, "an earlier crawl is in this directory, and goes on");
+    }
+    match Rekey::left_over(dir) {
+        Some(LeftOver::New(path)) => warn!(
+            path = %path.display(),
+            "left by a rekey that was killed: an unfinished new directory, of which nothing is needed; delete it, or run crawld \
+             rekey again once this crawl is stopped"
+        ),
+        Some(LeftOver::Old(path)) => warn!(
+            path = %path.display(),
+            "left by a rekey that was killed: the old directory; run the same crawld rekey again once this crawl is stopped, and \
+             it is put aside"
+        ),
+        None => {}
     }
     let now = settings(config);
     let last = match std::fs::read_to_string(&path) {

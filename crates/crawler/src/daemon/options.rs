@@ -9,7 +9,7 @@ use frontier::{Budget, FilterOptions, GrowthGuard, Rules};
 
 use crate::addresses::Addresses;
 use crate::clock::Clock;
-use crate::config::{Config, Field, Politeness, Recrawl};
+use crate::config::{Config, Field, Politeness, Recrawl, SinkKind};
 use crate::fetch::Settings;
 use crate::fields::{FieldConfig, Fields, FieldsError};
 
@@ -41,14 +41,20 @@ pub fn options(config: &Config, dir: &Path) -> frontier::Options {
         },
         retry_delay_ms: config.politeness.retry_delay_secs.saturating_mul(1000),
         max_retry_delay_ms: config.politeness.max_retry_delay_secs.saturating_mul(1000),
-        growth_guard: GrowthGuard {
-            enabled: config.growth_guard.enabled,
-            max_similar_pages: config.growth_guard.max_similar_pages,
-            max_query_urls: config.growth_guard.max_query_urls,
-            slow_factor: config.growth_guard.slow_factor,
-            max_delay_ms: config.growth_guard.max_delay_secs.saturating_mul(1000),
-        },
+        growth_guard: growth_guard(config),
         recrawl: recrawl(&config.recrawl),
+    }
+}
+
+/// When a host that grows without end is slowed, and how much.
+pub fn growth_guard(config: &Config) -> GrowthGuard {
+    let guard = &config.growth_guard;
+    GrowthGuard {
+        enabled: guard.enabled,
+        max_similar_pages: guard.max_similar_pages,
+        max_query_urls: guard.max_query_urls,
+        slow_factor: guard.slow_factor,
+        max_delay_ms: guard.max_delay_secs.saturating_mul(1000),
     }
 }
 
@@ -108,6 +114,7 @@ pub fn fetch_settings(config: &Config) -> Settings {
         allow_private_networks: fetch.allow_private_networks,
         resolve: fetch.resolve.iter().map(|(host, to)| (host.clone(), (to.ip, to.port))).collect(),
         connections_per_host: config.politeness.connections_per_host as usize,
+        keep_messages: config.output.kinds.contains(&SinkKind::Warc),
     }
 }
 

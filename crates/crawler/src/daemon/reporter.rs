@@ -13,13 +13,17 @@ use tracing::{error, info, warn};
 
 use super::{DaemonError, blocking};
 use crate::clock::Clock;
-use crate::statistics::{Event, FilterWatch, Rates, Snapshot, StatisticsLog};
+use crate::config::Config;
+use crate::duplicates::Duplicates;
+use crate::statistics::{Event, FilterWatch, Gauges, Rates, Snapshot, StatisticsLog};
 
 pub(super) struct Reporter {
     frontier: Arc<Frontier>,
     clock: Clock,
     /// Pages being worked on; the dispatcher keeps it.
     pub busy_workers: AtomicU64,
+    /// Which pages are copies of others.
+    pub duplicates: Arc<Duplicates>,
     writing: Mutex<Writing>,
 }
 
@@ -30,12 +34,18 @@ struct Writing {
 }
 
 impl Reporter {
-    pub async fn open(frontier: Arc<Frontier>, clock: Clock, log_dir: &Path) -> Result<Self, DaemonError> {
+    pub async fn open(
+        frontier: Arc<Frontier>,
+        clock: Clock,
+        log_dir: &Path,
+        config: &Config,
+    ) -> Result<Self, DaemonError> {
+        let duplicates = Arc::new(Duplicates::new(&config.duplicates));
         let log = StatisticsLog::open(log_dir).map_err(DaemonError::Log)?;
         let (at, statistics) = take(&frontier, clock).await?;
         let rates = Rates::start(at, &statistics.books);
         let writing = Writing { log, rates, filter: FilterWatch::start(&statistics) };
-        Ok(Self { frontier, clock, busy_workers: AtomicU64::new(0), writing: Mutex::new(writing) })
+        Ok(Self { frontier, clock, busy_workers: AtomicU64::new(0), duplicates, writing: Mutex::new(writing) })
     }
 
     /// Writes a line; `reason` may say more once the numbers are known.
@@ -78,6 +88,7 @@ impl Reporter {
 
     fn make(&self, event: Event, at: u64, statistics: &Statistics, rates: &Rates) -> Snapshot {
         let gauges = rates.gauges(at, &statistics.books, self.busy_workers.load(Ordering::Relaxed));
+        let gauges = Gauges { duplicate_pages: self.duplicates.counts(), ..gauges };
         Snapshot::new(at, event, statistics, &gauges)
     }
 }

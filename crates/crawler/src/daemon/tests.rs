@@ -33,6 +33,7 @@ fn plan(dir: &Path, change: impl FnOnce(&mut Config)) -> Plan {
     config.politeness.connections_per_host = 4;
     config.frontier.partitions = 1;
     config.filter.initial_capacity = 1000;
+    config.sitemap.enabled = false;
     config.journal.commit_interval_ms = 1;
     config.crawl.idle_exit_secs = 0;
     change(&mut config);
@@ -64,6 +65,8 @@ fn books(s: &Snapshot) -> Books {
         refused_repeated_segments: s.refused_by.repeated_segments,
         refused_query_bytes: s.refused_by.query_bytes,
         refused_query_parameters: s.refused_by.query_parameters,
+        refused_nofollow: s.refused_by.nofollow,
+        refused_sitemap_location: s.refused_by.sitemap_location,
         out_of_scope: s.out_of_scope,
         offered: s.offered,
         hot_cache_seen: s.hot_cache_seen,

@@ -4,7 +4,7 @@ use frontier::{Budget, Found, FoundUrl, Options, Rules, registrable_domain};
 use url::Url;
 
 use super::*;
-use crate::config::Mode;
+use crate::config::{Address, Mode};
 use crate::robots::Robots;
 
 struct World {
@@ -13,6 +13,7 @@ struct World {
     config: Config,
     scope: Scope,
     robots: RobotsCache,
+    pages: u64,
 }
 
 fn world(mode: Mode, rules: Rules) -> World {
@@ -24,7 +25,7 @@ fn world(mode: Mode, rules: Rules) -> World {
     config.scope.mode = mode;
     let seeds = [Url::parse("http://a.test/").expect("a URL")];
     let scope = Scope::new(&config.scope, &seeds, registrable_domain);
-    World { _dir: dir, frontier, config, scope, robots: RobotsCache::new(10) }
+    World { _dir: dir, frontier, config, scope, robots: RobotsCache::new(10, 1 << 20), pages: 0 }
 }
 
 impl World {
@@ -35,7 +36,7 @@ impl World {
     }
 
     fn ask(&self, url: &str) -> Explained {
-        let judges = Judges { config: &self.config, scope: &self.scope, robots: Some(&self.robots) };
+        let judges = Judges { config: &self.config, scope: &self.scope, robots: Some(&self.robots), pages: self.pages };
         explain(&self.frontier, &judges, url, 6_000).expect("a URL")
     }
 
@@ -63,9 +64,85 @@ fn each_outcome_has_its_sentence() {
     check("http://a.test/1", "seen", "seen: queued at depth 4");
     check("http://a.test/3", "seen", "seen: parked: held back by a budget");
     check("http://a.test/4", "over_budget", "held back by budget.max_urls_per_host: would be parked");
-    let none = Judges { config: &Config::default(), scope: &world.scope, robots: None };
+    let none = Judges { config: &Config::default(), scope: &world.scope, robots: None, pages: 0 };
     let error = explain(&world.frontier, &none, "mailto:x@y", 0).expect_err("no URL to crawl");
     assert_eq!(error.to_string(), "scheme is neither http nor https");
+}
+
+#[test]
+fn what_keeps_a_queued_url_from_being_fetched_is_named() {
+    let mut world = world(Mode::Any, Rules::default());
+    world.offer(&["http://a.test/1"]);
+    let (private, metadata) = ("http://127.0.0.1:8080/", "http://[::ffff:169.254.169.254]/");
+    let check = |world: &World, url: &str, says: &str| {
+        let sentence = world.verdict(url).1;
+        assert!(if says.is_empty() { !sentence.contains("but") } else { sentence.contains(says) }, "{url}: {sentence}");
+    };
+    let refused = ", but not fetched: 127.0.0.1 is not a public address, and fetch.allow_private_networks = false";
+    check(&world, private, refused);
+    check(&world, "http://[::1]/", ", but not fetched: ::1 is not a public address");
+    check(&world, "http://1.1.1.1/", "");
+    assert!(to_text(&world.ask(private)).contains("\n  refused         127.0.0.1 is not a public address"));
+    world.config.fetch.resolve.insert("inside.test".into(), Address::parse("10.0.0.1:80").expect("an address"));
+    check(&world, "http://inside.test/", ", but not fetched: 10.0.0.1 is not a public address");
+    world.config.fetch.allow_private_networks = true;
+    check(&world, private, "");
+    check(&world, metadata, "serves a machine's credentials and settings, and is never connected to");
+
+    world.config.crawl.max_pages = 3;
+    world.pages = 2;
+    check(&world, "http://a.test/1", "");
+    world.pages = 3;
+    let enough = ", but nothing more is fetched: crawl.max_pages = 3 is reached";
+    check(&world, "http://a.test/1", enough);
+    check(&world, "http://b.test/", enough);
+    assert!(
+        to_text(&world.ask("http://b.test/")).ends_with("Whole crawl\n  pages           3 of 3 (crawl.max_pages)\n")
+    );
+}
+
+/// The one told was that of the last response, of whatever run; a run with this config has its own.
+#[test]
+fn the_delay_is_that_of_a_run_with_this_config() {
+    let mut world = world(Mode::Any, Rules::default());
+    world.offer(&["http://a.test/1"]);
+    let delays = |world: &World| {
+        let host = world.ask("http://a.test/1").host;
+        (host.delay_ms, host.last_delay_ms)
+    };
+    assert_eq!(delays(&world), (1000, 1000));
+    assert!(to_text(&world.ask("http://a.test/1")).contains("delay           1000 ms from the end of a response\n"));
+    world.config.politeness.delay_ms = 5000;
+    assert_eq!(delays(&world), (5000, 1000));
+    let line = "delay           5000 ms from the end of a response; 1000 ms after the last one\n";
+    assert!(to_text(&world.ask("http://a.test/1")).contains(line));
+    let rules = Some(Arc::new(Robots::parse("crawld", b"user-agent: *\ncrawl-delay: 7\n")));
+    world.robots.cell("http://a.test", 0).set(Answer { rules, expires: 7_000 }).expect("set once");
+    assert_eq!(delays(&world).0, 7000);
+    world.config.politeness.max_crawl_delay_secs = 6;
+    assert_eq!(delays(&world).0, 6000);
+    world.config.politeness.obey_robots = false;
+    assert_eq!(delays(&world).0, 5000);
+}
+
+#[test]
+fn where_a_finished_url_was_found_is_said_to_be_in_the_crawl_log() {
+    let world = world(Mode::Any, Rules::default());
+    world.offer(&["http://a.test/1"]);
+    world.frontier.commit().expect("commits");
+    assert_eq!(world.ask("http://a.test/1").record.expect("is known").found_on_kept, "page");
+    let frontier::Next::Lease(lease) = world.frontier.lease(6_000).expect("answers") else { panic!("it is due") };
+    let completion = frontier::Completion {
+        outcome: frontier::Outcome::Fetched { status: 200 },
+        host: None,
+        tally: frontier::Tally::default(),
+        visit: frontier::Visit::default(),
+        found: &Found::default(),
+    };
+    world.frontier.complete(lease, &completion, 6_000).expect("completes");
+    assert_eq!(world.ask("http://a.test/1").record.expect("is known").found_on_kept, "in_crawl_log");
+    let text = to_text(&world.ask("http://a.test/1"));
+    assert!(text.contains("its line in log/crawl.log has it, in the sixth column"), "{text}");
 }
 
 #[test]

@@ -50,6 +50,14 @@ impl Page {
 
 fn write_page(out: &mut Page, all: &Explained) -> fmt::Result {
     writeln!(out.0, "{}\n{}", printable(&all.url.input), printable(&all.verdict))?;
+    if !all.canonical_differs.is_empty() {
+        let names = all.canonical_differs.join(", ");
+        writeln!(
+            out.0,
+            "WARNING: this config has other canonical rules ({}); the directory's own hold",
+            printable(&names)
+        )?;
+    }
     write_url(out, &all.url)?;
     out.title("Scope")?;
     out.line("verdict", if all.scope.in_scope { "in" } else { "out" })?;
@@ -62,7 +70,12 @@ fn write_page(out: &mut Page, all: &Explained) -> fmt::Result {
     }
     write_host(out, &all.host)?;
     out.line("robots.txt", robots(&all.robots))?;
-    all.budget.as_ref().map_or(Ok(()), |budget| write_budget(out, budget))
+    all.budget.as_ref().map_or(Ok(()), |budget| write_budget(out, budget))?;
+    if all.crawl.max_pages == 0 {
+        return Ok(());
+    }
+    out.title("Whole crawl")?;
+    out.line("pages", format!("{} of {} (crawl.max_pages)", all.crawl.pages, all.crawl.max_pages))
 }
 
 fn write_url(out: &mut Page, url: &UrlView) -> fmt::Result {
@@ -100,7 +113,10 @@ fn write_record(out: &mut Page, record: &RecordView, asked: &str) -> fmt::Result
     let found_on = match (&record.found_on, record.found_on_kept.as_str()) {
         (Some(page), _) => page.as_str(),
         (None, "none") => "no page: a seed, or imported or released",
-        (None, _) => "not kept once it has left the queue; crawl.log tells",
+        (None, "in_crawl_log") => {
+            "kept only until it was asked for; its line in log/crawl.log has it, in the sixth column"
+        }
+        (None, _) => "not kept",
     };
     out.line("found on", found_on)?;
     let unfinished = match record.unfinished_leases {
@@ -124,7 +140,14 @@ fn write_host(out: &mut Page, host: &HostView) -> fmt::Result {
         out.line("known", "no: nothing was asked or heard of it")?;
     }
     out.line("may be asked", when(&host.next_slot, host.next_slot_in_ms))?;
-    out.line("delay", format!("{} ms from the end of a response", host.delay_ms))?;
+    let last = match host.last_delay_ms {
+        last if last == host.delay_ms || !host.is_known => String::new(),
+        last => format!("; {last} ms after the last one"),
+    };
+    out.line("delay", format!("{} ms from the end of a response{last}", host.delay_ms))?;
+    if let Some(why) = &host.refused {
+        out.line("refused", why)?;
+    }
     if let Some(reason) = &host.slowed_by {
         out.line("slowed", format!("{reason}: it grows without end, so its delay is multiplied (see crawld budget)"))?;
     }

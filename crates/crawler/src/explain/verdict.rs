@@ -1,7 +1,8 @@
 //! The outcome in one sentence: what has become of a URL, or what would become of it if a page linked to it.
 //!
 //! Not a judgement: it only reads the parts. Invariant: for a URL that is not known the rules are gone through in the order
-//! in which the crawl asks them: scope, depth, traps, then the seen-test, and the budgets for new ones.
+//! in which the crawl asks them: scope, depth, traps, then the seen-test, the budgets for new ones, and what keeps a queued
+//! one from being fetched.
 
 use super::{BudgetView, Explained, RecordView};
 
@@ -43,7 +44,7 @@ fn queued(all: &Explained, record: &RecordView) -> String {
         (None, 0) => String::new(),
         (None, _) => "; its host rests for now".to_owned(),
     };
-    format!("queued at depth {}{again}{waits}{}", record.depth, denied(all))
+    format!("queued at depth {}{again}{waits}{}", record.depth, but(all))
 }
 
 fn unseen(all: &Explained) -> (&'static str, String) {
@@ -63,12 +64,21 @@ fn unseen(all: &Explained) -> (&'static str, String) {
         return ("over_budget", format!("{new}: held back by {budget}: {what}"));
     }
     let depth = format!("at depth 0 as a seed, one deeper than its page as a link (at most {})", scope.max_depth);
-    ("new", format!("{new}: would be queued {depth}{}", denied(all)))
+    ("new", format!("{new}: would be queued {depth}{}", but(all)))
 }
 
-fn denied(all: &Explained) -> String {
-    match (all.robots.verdict.as_str(), all.robots.line) {
-        ("denied", Some(line)) => format!(", but robots.txt forbids it (line {line})"),
-        _ => String::new(),
+/// What keeps a queued URL from being fetched.
+fn but(all: &Explained) -> String {
+    let mut all_of_it = String::new();
+    if all.crawl.max_pages > 0 && all.crawl.pages >= all.crawl.max_pages {
+        all_of_it
+            .push_str(&format!(", but nothing more is fetched: crawl.max_pages = {} is reached", all.crawl.max_pages));
     }
+    if let Some(why) = &all.host.refused {
+        all_of_it.push_str(&format!(", but not fetched: {why}"));
+    }
+    if let ("denied", Some(line)) = (all.robots.verdict.as_str(), all.robots.line) {
+        all_of_it.push_str(&format!(", but robots.txt forbids it (line {line})"));
+    }
+    all_of_it
 }

@@ -5,15 +5,19 @@
 
 use frontier::canonical::Explained as Read;
 use frontier::{BlockReason, BudgetUse, Canonical, Explanation, Grant, Millis, Referrer, Trace};
-use url::{Position, Url};
+use url::{Host, Position, Url};
 
 use super::{
     BudgetView, HostView, Judges, LayerView, LimitView, RecordView, RobotsView, ScopeView, SeenView, StepView, UrlView,
     excerpt,
 };
+use crate::address::is_allowed;
 use crate::clock::iso;
-use crate::config::{Mode, Traps};
+use crate::config::{Config, Mode, Traps};
+use crate::daemon::growth_guard;
 use crate::fetch_code;
+use crate::politeness;
+use crate::robots::Robots;
 use crate::robots_cache::Answer;
 use crate::scope::{By, Verdict};
 use crate::traps::{self, Trap};
@@ -100,7 +104,11 @@ pub(super) fn record(known: &Explanation, revisits: bool, now: Millis) -> Option
     let (found_on, found_on_kept) = match &known.referrer {
         Referrer::Page(page) => (Some(excerpt(page)), "page"),
         Referrer::None => (None, "none"),
-        Referrer::NotKept => (None, "not_kept"),
+        Referrer::NotKept => match known.state {
+            "imported_seen" => (None, "none"),
+            "parked" => (None, "not_kept"),
+            _ => (None, "in_crawl_log"),
+        },
     };
     let due = known.due.filter(|_| revisits || known.state == "queued");
     Some(RecordView {
@@ -121,15 +129,29 @@ pub(super) fn record(known: &Explanation, revisits: bool, now: Millis) -> Option
     })
 }
 
-pub(super) fn host(host: &frontier::HostView, now: Millis) -> HostView {
+/// `rules` are those of robots.txt, as far as they are known.
+pub(super) fn host(
+    judges: &Judges<'_>,
+    host: &frontier::HostView,
+    url: &Url,
+    rules: Option<&Answer>,
+    now: Millis,
+) -> HostView {
     let usage = &host.usage;
+    let config = judges.config;
+    let rules = rules.and_then(|answer| answer.rules.as_deref()).filter(|_| config.politeness.obey_robots);
+    let delay_ms = politeness::delay_ms(&config.politeness, rules.and_then(Robots::crawl_delay));
+    let guard = growth_guard(config);
+    let slowed = |ms| if guard.enabled && usage.slowed.is_some() { guard.slowed_ms(ms) } else { ms };
     let blocked = usage.blocked.filter(|(until, _)| *until > now);
     HostView {
         name: usage.host.clone(),
         is_known: host.is_known,
         next_slot: iso(host.next_slot.max(now)),
         next_slot_in_ms: host.next_slot.saturating_sub(now),
-        delay_ms: usage.delay_ms,
+        delay_ms: slowed(delay_ms),
+        last_delay_ms: slowed(usage.delay_ms),
+        refused: refused(config, url),
         in_flight: host.in_flight,
         failures: usage.failures,
         blocked_until: blocked.map(|(until, _)| iso(until)),
@@ -142,6 +164,26 @@ pub(super) fn host(host: &frontier::HostView, now: Millis) -> HostView {
         pages: usage.pages,
         parked: usage.parked,
     }
+}
+
+/// Why the address of a URL's host is refused, where it is known without asking for it: an address itself, or a name in
+/// `fetch.resolve`.
+fn refused(config: &Config, url: &Url) -> Option<String> {
+    let plain = |name: &str| name.trim_end_matches('.').to_ascii_lowercase();
+    let address = match url.host()? {
+        Host::Ipv4(address) => address.into(),
+        Host::Ipv6(address) => address.into(),
+        Host::Domain(name) => {
+            config.fetch.resolve.iter().find(|(known, _)| plain(known) == plain(name)).map(|(_, to)| to.ip)?
+        }
+    };
+    if is_allowed(address, config.fetch.allow_private_networks) {
+        return None;
+    }
+    Some(match config.fetch.allow_private_networks {
+        true => format!("{address} serves a machine's credentials and settings, and is never connected to"),
+        false => format!("{address} is not a public address, and fetch.allow_private_networks = false"),
+    })
 }
 
 fn in_words(reason: BlockReason) -> &'static str {
@@ -157,11 +199,7 @@ fn in_words(reason: BlockReason) -> &'static str {
 }
 
 /// `known` is what is known of the rules of a URL's origin.
-pub(super) fn robots(
-    judges: &Judges<'_>,
-    canonical: &Canonical,
-    known: impl FnOnce(&Url) -> Option<Answer>,
-) -> RobotsView {
+pub(super) fn robots(judges: &Judges<'_>, url: &Url, known: Option<&Answer>) -> RobotsView {
     let mut view = RobotsView {
         origin: String::new(),
         verdict: "not_known".to_owned(),
@@ -169,20 +207,18 @@ pub(super) fn robots(
         rule: None,
         known_until: None,
     };
-    // A fetch URL is one that was written by the parser.
-    let Ok(url) = Url::parse(canonical.url()) else { return view };
     view.origin = url[..Position::BeforePath].to_owned();
     if !judges.config.politeness.obey_robots {
         view.verdict = "not_obeyed".to_owned();
         return view;
     }
-    let Some(answer) = known(&url) else { return view };
+    let Some(answer) = known else { return view };
     view.known_until = Some(iso(answer.expires));
     let Some(rules) = &answer.rules else {
         view.verdict = "unreachable".to_owned();
         return view;
     };
-    let rule = rules.decisive(&url);
+    let rule = rules.decisive(url);
     view.verdict = if rule.is_none_or(|rule| rule.allow) { "allowed" } else { "denied" }.to_owned();
     view.line = rule.map(|rule| rule.line);
     let word = |allow: bool| if allow { "Allow" } else { "Disallow" };

@@ -1,13 +1,16 @@
-//! What the parser has found so far: one method per kind of element.
+//! What the parsers have found so far: one method per kind of element.
 //!
-//! Not the parser, and no URLs: a `<base>` may still come. Invariant: every link that is
+//! Not a parser, and no URLs: a `<base>` may still come. Invariant: every link that is
 //! counted in `links_found` is counted once more, by what became of it.
 
-use super::links::{Added, Link, Links, Tag};
+use super::kinds::{Form, LinkKind, Source};
+use super::links::{Added, Link, Links};
 use super::references::{self, Place};
-use super::{MAX_TITLE_BYTES, Settings, refresh};
-use lol_html::html_content::TextChunk;
-use lol_html::send::Element;
+use super::rules::{self, Attributes, Space, has_word, is_word};
+use super::{MAX_TITLE_BYTES, Settings, css, page, refresh, srcset};
+use crate::robots::directives::Directives;
+use encoding_rs::{Encoding, UTF_8};
+use url::Url;
 
 #[derive(Debug)]
 pub(super) struct Found {
@@ -18,16 +21,15 @@ pub(super) struct Found {
     pub(super) too_long: u64,
     pub(super) over_cap: u64,
     pub(super) base_href: Option<String>,
-    pub(super) nofollow: bool,
+    /// The name of the crawler, to which a page may speak as to all robots.
+    pub(super) product: String,
+    pub(super) directives: Directives,
+    /// The encoding that queries are written in.
+    pub(super) encoding: &'static Encoding,
+    /// The first title, its character references not yet decoded.
     title: Option<String>,
-    /// Between the tags of the title that counts.
-    in_title: bool,
-    /// The title whose start tag is being looked at is a drawing's.
-    in_svg: bool,
-    /// Open `<template>` elements; what is inside them is not part of the page.
-    templates: u32,
-    /// Reused for decoded values.
-    decoded: String,
+    /// Reused for the links of one element.
+    scratch: Vec<(Source, String)>,
 }
 
 impl Found {
@@ -40,98 +42,75 @@ impl Found {
             too_long: 0,
             over_cap: 0,
             base_href: None,
-            nofollow: false,
+            product: String::new(),
+            directives: Directives::default(),
+            encoding: UTF_8,
             title: None,
-            in_title: false,
-            in_svg: false,
-            templates: 0,
-            decoded: String::new(),
+            scratch: Vec::new(),
         }
     }
 
-    pub(super) fn a(&mut self, element: &mut Element<'_, '_>) {
-        let namespace = element.namespace_uri();
-        if namespace == HTML || namespace == SVG {
-            self.attribute(element, Tag::A);
+    /// Takes the links of a start tag.
+    pub(super) fn element(&mut self, name: &str, space: Space, tag: &impl Attributes) {
+        let mut found = std::mem::take(&mut self.scratch);
+        rules::read(name, space, self.settings.take(), tag, &mut found);
+        if !found.is_empty() {
+            let rel = matches!(name, "a" | "area" | "link" | "form").then(|| tag.value("rel")).flatten();
+            for (source, value) in found.drain(..) {
+                self.value(&value, source, rel.as_deref());
+            }
+        }
+        self.scratch = found;
+    }
+
+    /// Takes what an attribute, or the text of an element, holds.
+    pub(super) fn value(&mut self, value: &str, source: Source, rel: Option<&str>) {
+        match source.form() {
+            Form::Url => self.add(value, source, rel),
+            Form::Srcset => srcset::urls(value, |url| self.add(url, source, rel)),
+            Form::Css => css::urls(value, |url| self.add(url, source, rel)),
         }
     }
 
-    pub(super) fn area(&mut self, element: &mut Element<'_, '_>) {
-        self.html_attribute(element, Tag::Area);
-    }
-
-    pub(super) fn iframe(&mut self, element: &mut Element<'_, '_>) {
-        self.html_attribute(element, Tag::Iframe);
-    }
-
-    pub(super) fn frame(&mut self, element: &mut Element<'_, '_>) {
-        self.html_attribute(element, Tag::Frame);
-    }
-
-    pub(super) fn link(&mut self, element: &mut Element<'_, '_>) {
-        if element.get_attribute("rel").is_some_and(|rel| names_a_page(&rel)) {
-            self.html_attribute(element, Tag::Link);
-        }
-    }
-
-    pub(super) fn meta(&mut self, element: &mut Element<'_, '_>) {
-        if self.templates > 0 {
-            return;
-        }
-        let is_refresh = is_value(element, "http-equiv", "refresh");
-        let is_robots = is_value(element, "name", "robots");
+    pub(super) fn meta(&mut self, tag: &impl Attributes) {
+        let is_refresh = is_word(tag, "http-equiv", "refresh");
+        let is_robots =
+            is_word(tag, "name", "robots") || (!self.product.is_empty() && is_word(tag, "name", &self.product));
         if !is_refresh && !is_robots {
             return;
         }
-        let Some(content) = decoded_attribute(element, "content") else {
+        let Some(content) = tag.value("content") else {
             return;
         };
-        let mut says = content.split(',').map(str::trim);
-        self.nofollow |=
-            is_robots && says.any(|word| word.eq_ignore_ascii_case("nofollow") || word.eq_ignore_ascii_case("none"));
-        if let Some(target) = refresh::target(&content).filter(|_| is_refresh) {
-            self.add(target, Tag::Meta, None);
+        if is_robots {
+            self.directives.add_meta(&content);
+        }
+        let is_wanted = is_refresh && self.settings.links.has(LinkKind::Refresh);
+        if let Some(target) = refresh::target(&content).filter(|_| is_wanted) {
+            self.add(target, Source::new(LinkKind::Refresh, "meta", "content"), None);
         }
     }
 
     /// Only the first `<base>` that has an `href` counts, whatever its value.
-    pub(super) fn base(&mut self, element: &mut Element<'_, '_>) {
-        if self.base_href.is_none() && self.templates == 0 && element.namespace_uri() == HTML {
-            self.base_href = decoded_attribute(element, "href");
+    pub(super) fn base(&mut self, tag: &impl Attributes) {
+        if self.base_href.is_none() {
+            self.base_href = tag.value("href");
         }
     }
 
-    /// Called before [`title`](Found::title) for the same tag: the parser has entered the
-    /// title by then, and inside it the namespace is HTML's again.
-    pub(super) fn svg_title(&mut self, _element: &mut Element<'_, '_>) {
-        self.in_svg = true;
+    /// Begins the title; false if the page has one.
+    pub(super) fn begin_title(&mut self) -> bool {
+        let is_first = self.title.is_none();
+        self.title.get_or_insert_default();
+        is_first
     }
 
-    pub(super) fn title(&mut self, _element: &mut Element<'_, '_>) {
-        let in_svg = std::mem::take(&mut self.in_svg);
-        self.in_title = self.title.is_none() && self.templates == 0 && !in_svg;
-        if self.in_title {
-            self.title = Some(String::new());
-        }
-    }
-
-    pub(super) fn title_text(&mut self, chunk: &TextChunk<'_>) {
-        if let Some(title) = self.title.as_mut().filter(|_| self.in_title) {
-            let text = chunk.as_str();
+    /// Appends to the title, as it is written.
+    pub(super) fn title_text(&mut self, text: &str) {
+        if let Some(title) = &mut self.title {
             let room = MAX_TITLE_BYTES.saturating_sub(title.len());
             title.push_str(&text[..text.floor_char_boundary(room)]);
         }
-    }
-
-    /// Enters a `<template>`; false if it is one whose content is shown (a shadow root).
-    pub(super) fn enter_template(&mut self, element: &Element<'_, '_>) -> bool {
-        let is_inert = element.namespace_uri() == HTML && !element.has_attribute("shadowrootmode");
-        self.templates += u32::from(is_inert);
-        is_inert
-    }
-
-    pub(super) fn leave_template(&mut self) {
-        self.templates = self.templates.saturating_sub(1);
     }
 
     /// The title's text, white space collapsed as in `document.title`.
@@ -143,39 +122,29 @@ impl Found {
         Some(words.join(" "))
     }
 
-    fn html_attribute(&mut self, element: &Element<'_, '_>, tag: Tag) {
-        if element.namespace_uri() == HTML {
-            self.attribute(element, tag);
+    /// Adds a link that does not care for the page's base: as an absolute URL, or as it is where it is none.
+    pub(super) fn add_relative_to(&mut self, base: &Url, value: &str, source: Source, rel: Option<&str>) {
+        if value.len() > self.settings.max_url_bytes {
+            return self.add(value, source, rel);
         }
+        let url = page::parse(value, base, self.encoding);
+        self.add(url.as_ref().map_or(value, Url::as_str), source, rel);
     }
 
-    fn attribute(&mut self, element: &Element<'_, '_>, tag: Tag) {
-        if self.templates > 0 {
-            return;
-        }
-        if let Some(value) = element.get_attribute(tag.attribute()) {
-            let rel = element.get_attribute("rel");
-            if references::is_encoded(&value) {
-                let mut decoded = std::mem::take(&mut self.decoded);
-                decoded.clear();
-                references::decode(&value, Place::Attribute, &mut decoded);
-                self.add(&decoded, tag, rel.as_deref());
-                self.decoded = decoded;
-            } else {
-                self.add(&value, tag, rel.as_deref());
-            }
-        }
-    }
-
-    fn add(&mut self, value: &str, tag: Tag, rel: Option<&str>) {
+    /// Counts a link of which only the beginning is known.
+    pub(super) fn add_too_long(&mut self) {
         self.links_found += 1;
+        self.too_long += 1;
+    }
+
+    pub(super) fn add(&mut self, value: &str, source: Source, rel: Option<&str>) {
         let raw = if self.settings.keep_fragments { value } else { without_fragment(value) };
         if raw.len() > self.settings.max_url_bytes {
-            self.too_long += 1;
-            return;
+            return self.add_too_long();
         }
+        self.links_found += 1;
         let nofollow = rel.is_some_and(|rel| has_word(rel, "nofollow"));
-        let link = Link { raw, tag, rel, nofollow };
+        let link = Link { raw, source, rel, nofollow };
         match self.links.add(link, self.settings.max_links) {
             Added::New => {}
             Added::Duplicate => self.page_duplicates += 1,
@@ -183,9 +152,6 @@ impl Found {
         }
     }
 }
-
-const HTML: &str = "http://www.w3.org/1999/xhtml";
-const SVG: &str = "http://www.w3.org/2000/svg";
 
 /// The value without `#` and what follows: the same resource, for in every state of the URL
 /// parser the first `#` begins the fragment. Not where white space stands before it: that
@@ -195,28 +161,6 @@ fn without_fragment(value: &str) -> &str {
         Some(at) if at == 0 || value.as_bytes()[at - 1] > b' ' => &value[..at],
         _ => value,
     }
-}
-
-/// Whether `rel` is of a `<link>` to another page. (An "alternate stylesheet" is none.)
-fn names_a_page(rel: &str) -> bool {
-    ["canonical", "alternate", "next", "prev"].iter().any(|word| has_word(rel, word)) && !has_word(rel, "stylesheet")
-}
-
-/// Words are separated by white space; commas, too, for they are often written in `rel`.
-fn has_word(words: &str, word: &str) -> bool {
-    words.split(|c: char| c.is_ascii_whitespace() || c == ',').any(|one| one.eq_ignore_ascii_case(word))
-}
-
-fn is_value(element: &Element<'_, '_>, name: &str, want: &str) -> bool {
-    let value = element.get_attribute(name);
-    value.is_some_and(|value| value.eq_ignore_ascii_case(want))
-}
-
-fn decoded_attribute(element: &Element<'_, '_>, name: &str) -> Option<String> {
-    let value = element.get_attribute(name)?;
-    let mut decoded = String::with_capacity(value.len());
-    references::decode(&value, Place::Attribute, &mut decoded);
-    Some(decoded)
 }
 
 #[cfg(test)]

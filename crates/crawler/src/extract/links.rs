@@ -3,47 +3,9 @@
 //! Not a set of URLs: texts are compared byte by byte, unresolved. Invariant: a text that is
 //! already there costs a hash and a comparison, and no allocation.
 
+use super::kinds::{LinkKind, Source};
+use super::rules::has_word;
 use ahash::RandomState;
-
-/// The element that a link was found in, one variant per kind of link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tag {
-    /// `<a href>`, in HTML or SVG.
-    A,
-    /// `<area href>`.
-    Area,
-    /// `<link href>` whose `rel` says canonical, alternate, next or prev.
-    Link,
-    /// `<iframe src>`.
-    Iframe,
-    /// `<frame src>`.
-    Frame,
-    /// `<meta http-equiv=refresh content>`.
-    Meta,
-}
-
-impl Tag {
-    /// The element's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Tag::A => "a",
-            Tag::Area => "area",
-            Tag::Link => "link",
-            Tag::Iframe => "iframe",
-            Tag::Frame => "frame",
-            Tag::Meta => "meta",
-        }
-    }
-
-    /// The attribute that holds the link.
-    pub fn attribute(self) -> &'static str {
-        match self {
-            Tag::A | Tag::Area | Tag::Link => "href",
-            Tag::Iframe | Tag::Frame => "src",
-            Tag::Meta => "content",
-        }
-    }
-}
 
 /// One link of a page, as it was written there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +13,19 @@ pub struct Link<'a> {
     /// The attribute's value with character references decoded, and without its fragment
     /// unless `Settings::keep_fragments`. Empty for a link to the page itself.
     pub raw: &'a str,
-    /// The element that it was found in.
-    pub tag: Tag,
+    /// Where it was found.
+    pub source: Source,
     /// That element's `rel` attribute, cut at [`MAX_REL_BYTES`].
     pub rel: Option<&'a str>,
     /// `rel` contains `nofollow`.
     pub nofollow: bool,
+}
+
+impl Link<'_> {
+    /// Whether the page says that this is the URL it wants to be known by.
+    pub fn is_canonical(&self) -> bool {
+        self.source.kind == LinkKind::Link && self.rel.is_some_and(|rel| has_word(rel, "canonical"))
+    }
 }
 
 /// Bytes of a `rel` attribute that are kept.
@@ -86,7 +55,7 @@ struct Record {
     hash: u64,
     raw: Span,
     rel: Option<Span>,
-    tag: Tag,
+    source: Source,
     nofollow: bool,
 }
 
@@ -108,7 +77,7 @@ impl Links {
     pub(super) fn iter(&self) -> impl Iterator<Item = Link<'_>> {
         self.records.iter().map(|record| Link {
             raw: self.span(record.raw),
-            tag: record.tag,
+            source: record.source,
             rel: record.rel.map(|rel| self.span(rel)),
             nofollow: record.nofollow,
         })
@@ -136,7 +105,7 @@ impl Links {
         }
         let raw = self.store(link.raw);
         let rel = self.store_rel(link.rel);
-        self.records.push(Record { hash, raw, rel, tag: link.tag, nofollow: link.nofollow });
+        self.records.push(Record { hash, raw, rel, source: link.source, nofollow: link.nofollow });
         self.slots[at] = self.records.len() as u32;
         if self.records.len() * 2 > self.slots.len() {
             self.grow();
@@ -147,7 +116,7 @@ impl Links {
     fn take_over(&mut self, index: usize, link: Link<'_>) {
         let rel = self.store_rel(link.rel);
         let record = &mut self.records[index];
-        record.tag = link.tag;
+        record.source = link.source;
         record.rel = rel;
         record.nofollow = false;
     }
@@ -187,7 +156,7 @@ mod tests {
     use super::*;
 
     fn link<'a>(raw: &'a str, rel: Option<&'static str>) -> Link<'a> {
-        Link { raw, tag: Tag::A, rel, nofollow: rel == Some("nofollow") }
+        Link { raw, source: Source::new(LinkKind::A, "a", "href"), rel, nofollow: rel == Some("nofollow") }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! `links_found = page_duplicates + too_long + over_cap + links().count()`.
 
 use super::links::{Link, Links};
+use crate::robots::directives::Directives;
 use encoding_rs::Encoding;
 use std::borrow::Cow;
 use url::{ParseError, Url};
@@ -17,8 +18,8 @@ pub struct Page {
     /// What links are relative to: the first `<base href>`, wherever on the page it stands,
     /// else the page's own URL.
     pub base: Url,
-    /// A `<meta name=robots>` says `nofollow` or `none`, for all links of the page.
-    pub nofollow: bool,
+    /// What the page's `<meta name=robots>` and those with the crawler's name say.
+    pub directives: Directives,
     /// The encoding that the page was read in.
     pub encoding: &'static Encoding,
     /// Links met on the page, repeats included.
@@ -31,7 +32,11 @@ pub struct Page {
     pub over_cap: u64,
     /// The parser met its memory limit: only the links before that place are known.
     pub truncated: bool,
+    /// XML with a syntax error: only the links before that place are known.
+    pub malformed: bool,
     pub(super) links: Links,
+    /// The encoding that queries of links are written in.
+    pub(super) query_encoding: &'static Encoding,
 }
 
 impl Page {
@@ -50,7 +55,7 @@ impl Page {
     /// # Errors
     /// Of a link: it is not a valid URL, even as a reference relative to the base.
     pub fn resolve(&self) -> impl Iterator<Item = (Link<'_>, Result<Url, ParseError>)> {
-        self.links().map(|link| (link, parse(link.raw, &self.base, self.encoding)))
+        self.links().map(|link| (link, parse(link.raw, &self.base, self.query_encoding)))
     }
 }
 
@@ -67,7 +72,7 @@ pub(super) fn base(document: &Url, href: Option<&str>, encoding: &'static Encodi
 
 /// Parses as browsers do: in a page of another encoding than UTF-8 the query is written in
 /// that encoding.
-fn parse(raw: &str, base: &Url, encoding: &'static Encoding) -> Result<Url, ParseError> {
+pub(super) fn parse(raw: &str, base: &Url, encoding: &'static Encoding) -> Result<Url, ParseError> {
     let options = Url::options().base_url(Some(base));
     if encoding.output_encoding() == encoding_rs::UTF_8 || raw.is_ascii() {
         return options.parse(raw);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::{Body, FetchError, Head};
+use super::{Body, End, FetchError, Head, Recording};
 
 /// How long and how much.
 #[derive(Clone, Copy, Debug)]
@@ -28,12 +28,18 @@ pub struct Exchange<B> {
     body_bytes: u64,
     truncated: bool,
     ended: bool,
+    recording: Option<Recording>,
 }
 
 impl<B: Body> Exchange<B> {
     /// A response of which nothing but the head was read.
     pub fn new(head: Head, body: B, limits: Limits) -> Self {
-        Self { head, body, limits, body_bytes: 0, truncated: false, ended: false }
+        Self { head, body, limits, body_bytes: 0, truncated: false, ended: false, recording: None }
+    }
+
+    /// Records the body as it is read; [`drain`](Self::drain) then reads it whole.
+    pub fn record(&mut self, recording: Recording) {
+        self.recording = Some(recording);
     }
 
     /// The head of the response.
@@ -62,6 +68,21 @@ impl<B: Body> Exchange<B> {
         if self.ended {
             return Ok(None);
         }
+        let next = self.read().await;
+        if let Some(recording) = &self.recording {
+            match &next {
+                Ok(Some(piece)) => recording.write(piece.as_ref()),
+                Ok(None) => recording.end(if self.truncated { End::Cut } else { End::Whole }),
+                Err(error) => recording.end(End::Failed(*error)),
+            }
+            if self.truncated {
+                recording.end(End::Cut);
+            }
+        }
+        next
+    }
+
+    async fn read(&mut self) -> Result<Option<Piece<impl AsRef<[u8]> + Send + use<B>>>, FetchError> {
         // Pessimistic, so that every early return below, and a dropped future, leaves an ended body.
         self.ended = true;
         let now = Instant::now();
@@ -90,8 +111,10 @@ impl<B: Body> Exchange<B> {
 
     /// Reads what is left of the body and throws it away, at most `limit_bytes` (and a piece), so that the connection
     /// can be used for the next request. Returns whether the end was reached; failures do not matter any more and
-    /// count as *no*. Does not even begin where the body says that it is longer.
+    /// count as *no*. Does not even begin where the body says that it is longer. One that is recorded is read up to its
+    /// cap.
     pub async fn drain(&mut self, limit_bytes: u64) -> bool {
+        let limit_bytes = if self.recording.is_some() { u64::MAX } else { limit_bytes };
         if self.head.content_length.is_some_and(|length| length > limit_bytes) {
             return false;
         }

@@ -4,14 +4,15 @@
 //! client follows no redirect, keeps no cookie, sends no referrer, uses no proxy and repeats no request, so one call is
 //! one line in the server's log; its every connection goes to a guarded address.
 
+mod head;
+
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{
-    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HOST, HeaderMap, HeaderName, HeaderValue,
-    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION, RETRY_AFTER,
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HOST, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
 };
 use reqwest::{Client, ClientBuilder, Response};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -20,7 +21,7 @@ use url::{Host, Url};
 use super::brotli::Brotli;
 use super::failure::{self, Stage};
 use super::names::Names;
-use super::{Body, Exchange, Fetch, FetchError, Head, Limits, Request, Settings};
+use super::{Body, Exchange, Fetch, FetchError, Limits, Request, Settings};
 
 /// Idle connections are closed after this: longer than common delays between two requests to a host, and short enough
 /// that a crawl of many hosts does not run out of file descriptors.
@@ -31,15 +32,10 @@ const IDLE_CONNECTION: Duration = Duration::from_secs(20);
 const HTTP2_HEADER_BYTES: u32 = 256 * 1024;
 
 /// Pages first, but say no to nothing.
-const ACCEPTED: HeaderValue = HeaderValue::from_static("text/html,application/xhtml+xml,*/*;q=0.8");
+const ACCEPTED: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
 
 /// The client's three, and ours.
-const ENCODINGS: HeaderValue = HeaderValue::from_static("gzip, br, zstd, deflate");
-
-/// Longest `ETag` or `Last-Modified` that is taken, in bytes.
-const MAX_VALIDATOR_BYTES: usize = 256;
-
-const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
+const ENCODINGS: &str = "gzip, br, zstd, deflate";
 
 /// The settings do not make an HTTP client, for instance because of a `user_agent` that no header can carry.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +51,8 @@ pub struct HttpFetch {
     head_timeout: Duration,
     idle_timeout: Duration,
     max_body_bytes: u64,
+    /// The `User-Agent` of requests that are to be kept as text.
+    keeps_messages: Option<String>,
 }
 
 impl HttpFetch {
@@ -84,6 +82,7 @@ impl HttpFetch {
             head_timeout: settings.connect_timeout.saturating_add(settings.idle_timeout).min(settings.timeout),
             idle_timeout: settings.idle_timeout,
             max_body_bytes: settings.max_body_bytes,
+            keeps_messages: settings.keep_messages.then(|| settings.user_agent.clone()),
         })
     }
 
@@ -135,6 +134,7 @@ impl Fetch for HttpFetch {
     async fn start(&self, request: &Request<'_>) -> Result<Exchange<HttpBody>, FetchError> {
         let started = Instant::now();
         let outgoing = self.prepare(request)?;
+        let sent = self.keeps_messages.as_deref().map(|agent| head::sent(request.url, outgoing.headers(), agent));
         let response = timeout_at(started + self.head_timeout, self.client.execute(outgoing))
             .await
             .map_err(|_| FetchError::Timeout)?
@@ -145,7 +145,8 @@ impl Fetch for HttpFetch {
             max_body_bytes: request.max_body_bytes.unwrap_or(self.max_body_bytes),
         };
         let coding = Coding::of(&response);
-        let head = head(&response, &coding);
+        let mut head = head::read(&response, matches!(coding, Coding::None));
+        head.messages = sent.map(|request| Box::new(head::messages(request, &response)));
         Ok(Exchange::new(head, HttpBody { response, coding }, limits))
     }
 
@@ -212,7 +213,10 @@ impl Body for HttpBody {
 fn client_builder(settings: &Settings, names: Arc<Names>) -> ClientBuilder {
     Client::builder()
         .user_agent(&settings.user_agent)
-        .default_headers(HeaderMap::from_iter([(ACCEPT, ACCEPTED), (ACCEPT_ENCODING, ENCODINGS)]))
+        .default_headers(HeaderMap::from_iter(
+            [(ACCEPT, ACCEPTED), (ACCEPT_ENCODING, ENCODINGS)]
+                .map(|(name, text)| (name, HeaderValue::from_static(text))),
+        ))
         .dns_resolver(GuardedNames(names))
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
@@ -245,41 +249,6 @@ impl Resolve for GuardedNames {
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }
-}
-
-fn head(response: &Response, coding: &Coding) -> Head {
-    let headers = response.headers();
-    let first = |name: HeaderName| headers.get(name).map(text);
-    let tags: Vec<String> = headers.get_all(X_ROBOTS_TAG).iter().map(text).collect();
-    Head {
-        status: response.status().as_u16(),
-        content_type: first(CONTENT_TYPE).map(|text| cut(text, 256)),
-        location: first(LOCATION),
-        retry_after: first(RETRY_AFTER).map(|text| cut(text, 256)),
-        etag: headers.get(ETAG).and_then(validator),
-        last_modified: headers.get(LAST_MODIFIED).and_then(validator),
-        x_robots_tag: (!tags.is_empty()).then(|| cut(tags.join(","), 4096)),
-        content_length: response.content_length().filter(|_| matches!(coding, Coding::None)),
-        address: response.remote_addr(),
-    }
-}
-
-fn text(value: &HeaderValue) -> String {
-    String::from_utf8_lossy(value.as_bytes()).into_owned()
-}
-
-/// Whole or not at all: half of one would never match again.
-fn validator(value: &HeaderValue) -> Option<String> {
-    value.to_str().ok().filter(|text| text.len() <= MAX_VALIDATOR_BYTES).map(str::to_owned)
-}
-
-/// Cuts at a character boundary at or below `max_bytes`, and gives the memory back.
-fn cut(mut text: String, max_bytes: usize) -> String {
-    if text.len() > max_bytes {
-        text.truncate(text.floor_char_boundary(max_bytes));
-        text.shrink_to_fit();
-    }
-    text
 }
 
 /// Names a failure and logs its causes; without the URL, which the caller knows and which may hold a password.

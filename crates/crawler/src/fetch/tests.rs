@@ -27,6 +27,7 @@ fn settings() -> Settings {
         allow_private_networks: true,
         resolve: HashMap::new(),
         connections_per_host: 1,
+        keep_messages: false,
     }
 }
 

@@ -1,28 +1,10 @@
 //! The text of robots.txt patterns and paths, brought to one spelling, and their comparison.
 //!
-//! Invariant: all text is ASCII, and no pattern makes a comparison cost more than one search
-//! through the path.
+//! Not the bytes of the file (`text`). Invariant: no pattern makes a comparison cost more than one search through the
+//! path.
 
-use super::MAX_BYTES;
+use memchr::memmem;
 use std::borrow::Cow;
-
-/// The body as the line parser and the patterns want it: ASCII only, so that nothing
-/// downstream meets a character boundary. The byte-order mark and indentation go, NUL ends
-/// a line (some sites pad with it), and bytes that a URL never holds as they are get escaped.
-pub(super) fn to_ascii(body: &[u8]) -> String {
-    let body = &body[..body.len().min(MAX_BYTES)];
-    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-    let mut text = String::with_capacity(body.len());
-    for &byte in body {
-        match byte {
-            0 | b'\n' => text.push('\n'),
-            b' ' | b'\t' if text.is_empty() || text.ends_with(['\n', '\r']) => {}
-            b'"' | b'<' | b'>' | 0x80.. => push_escape(&mut text, byte),
-            _ => text.push(char::from(byte)),
-        }
-    }
-    normal_escapes(&text, false).into_owned()
-}
 
 /// The path with its own `*` and `$` as escapes, for in patterns they are operators.
 pub(super) fn escape_specials(path: &str) -> Cow<'_, str> {
@@ -32,9 +14,27 @@ pub(super) fn escape_specials(path: &str) -> Cow<'_, str> {
     Cow::Owned(path.replace('*', "%2A").replace('$', "%24"))
 }
 
-/// One spelling for each escape: digits in upper case and, with `decode`, unreserved
-/// characters as themselves (RFC 3986 section 6.2.2). `text` is ASCII.
-pub(super) fn normal_escapes(text: &str, decode: bool) -> Cow<'_, str> {
+/// Which escapes are undone: those of no character, of `~` (RFC 1738 had it escaped, so old files and links do), or of all
+/// that RFC 3986 calls unreserved (its section 6.2.2.2).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Undo {
+    Nothing,
+    Tilde,
+    Unreserved,
+}
+
+impl Undo {
+    fn undoes(self, byte: u8) -> bool {
+        match self {
+            Undo::Nothing => false,
+            Undo::Tilde => byte == b'~',
+            Undo::Unreserved => byte.is_ascii_alphanumeric() || b"-._~".contains(&byte),
+        }
+    }
+}
+
+/// One spelling for each escape that stays: its digits in upper case.
+pub(super) fn normal_escapes(text: &str, undo: Undo) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }
@@ -52,7 +52,7 @@ pub(super) fn normal_escapes(text: &str, decode: bool) -> Cow<'_, str> {
             });
         match u8::try_from(value) {
             Ok(byte) if is_escape => {
-                if decode && (byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)) {
+                if undo.undoes(byte) {
                     normal.push(char::from(byte));
                 } else {
                     push_escape(&mut normal, byte);
@@ -69,7 +69,7 @@ pub(super) fn normal_escapes(text: &str, decode: bool) -> Cow<'_, str> {
     Cow::Owned(normal)
 }
 
-fn push_escape(text: &mut String, byte: u8) {
+pub(super) fn push_escape(text: &mut String, byte: u8) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     text.push('%');
     text.push(char::from(DIGITS[usize::from(byte >> 4)]));
@@ -91,11 +91,16 @@ pub(super) fn matches(pattern: &str, path: &str) -> bool {
         return false;
     };
     while let Some((piece, rest)) = pieces.split_once('*') {
-        let Some(at) = path.find(piece) else {
+        let Some(at) = find(path, piece) else {
             return false;
         };
         path = &path[at + piece.len()..];
         pieces = rest;
     }
-    if to_end { path.ends_with(pieces) } else { path.contains(pieces) }
+    if to_end { path.ends_with(pieces) } else { find(path, pieces).is_some() }
+}
+
+/// Where `piece` first stands in `text`; patterns are ASCII, so that it begins and ends with a character. Linear in both.
+fn find(text: &str, piece: &str) -> Option<usize> {
+    memmem::find(text.as_bytes(), piece.as_bytes())
 }

@@ -22,6 +22,8 @@ pub struct Gauges {
     pub busy_workers: u64,
     /// Memory of the process.
     pub resident_bytes: u64,
+    /// Pages of this run that were copies of others, and that were nearly.
+    pub duplicate_pages: (u64, u64),
 }
 
 /// Counts at two earlier moments, from which rates follow.
@@ -75,6 +77,7 @@ impl Rates {
             bytes_per_sec_average,
             busy_workers,
             resident_bytes: resident_bytes().unwrap_or(0),
+            ..Gauges::default()
         }
     }
 

@@ -60,6 +60,9 @@ fn gauges(out: &mut String, s: &Snapshot) -> fmt::Result {
         line(out, "Visited again (not modified)", format!("{} ({})", s.revisits, s.not_modified))?;
         line(out, "Due again later", s.due_again)?;
     }
+    if s.duplicate_pages + s.near_duplicate_pages != 0 {
+        line(out, "Copies of pages (nearly)", format!("{} ({})", s.duplicate_pages, s.near_duplicate_pages))?;
+    }
     line(out, "Hosts (waiting)", format!("{} ({})", s.hosts, s.hosts_waiting))?;
     if s.hosts_slowed != 0 {
         line(out, "Hosts slowed", s.hosts_slowed.to_string())?;

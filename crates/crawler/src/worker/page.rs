@@ -8,14 +8,16 @@ use url::Url;
 
 use super::revisit::{self, Brought, Digest};
 use super::rules::{health_of, health_of_response};
+use super::sitemaps::{self, Look};
 use super::trip::Trip;
-use super::{Crawl, Visit, code, links};
+use super::{Crawl, Visit, code, likeness, links, says};
 use crate::charset;
-use crate::extract::{Extractor, Settings};
+use crate::extract::{Extractor, Format, LinkKind};
 use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
 use crate::fetch_code;
 use crate::robots::Robots;
 use crate::scope::Verdict;
+use crate::sitemap::End;
 use crate::sketch::Sketcher;
 
 /// Where a redirect leads.
@@ -36,6 +38,8 @@ pub(super) async fn fetch<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, mut u
     let mut visit = loop {
         // Only the page's own URL is asked on a condition: of another one nothing is known.
         let request = if hops == 0 { revisit::request(trip.crawl, lease, &url) } else { Request::new(&url) };
+        let of_sitemap = (lease.sitemap_level() > 0).then_some(trip.crawl.config.sitemap.max_bytes);
+        let request = Request { max_body_bytes: of_sitemap, ..request };
         is_conditional = hops == 0 && request.is_conditional();
         let exchange = match trip.start(request).await {
             Ok(exchange) => exchange,
@@ -72,6 +76,9 @@ pub(super) async fn fetch<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, mut u
         }
     };
     visit.is_conditional = is_conditional;
+    if visit.status == 304 && !is_conditional {
+        visit.notes.push("unasked_304".into());
+    }
     if hops > 0 {
         visit.brought = visit.brought.without_validators();
         visit.notes.push(format!("redirects_{hops}").into());
@@ -92,7 +99,10 @@ fn target<F>(crawl: &Crawl<F>, lease: &Lease, from: &Url, head: &Head) -> Target
             return if url == *from { Target::Loop } else { Target::SamePage(url) };
         }
         Some((_, canonical)) => match links::judge(&crawl.scope, &canonical) {
-            Verdict::In => links::offer(crawl, &mut found, canonical, lease.depth()),
+            Verdict::In => {
+                links::offer(crawl, &mut found, canonical, lease.depth());
+                found.urls.iter_mut().for_each(|url| sitemaps::mark(url, lease.sitemap_level()));
+            }
             Verdict::Out(_) => found.out_of_scope = 1,
         },
         None => found.invalid = 1,
@@ -102,59 +112,134 @@ fn target<F>(crawl: &Crawl<F>, lease: &Lease, from: &Url, head: &Head) -> Target
 
 /// Reads the final response.
 async fn read<F: Fetch>(trip: &mut Trip<'_, F>, lease: &Lease, url: &Url, mut exchange: Exchange<F::Body>) -> Visit {
-    if !exchange.head().is_success() || !is_html(exchange.head()) {
-        return drained(trip, exchange).await;
+    if !exchange.head().is_success() {
+        return drained_page(trip, exchange).await;
     }
+    let mut start = Vec::new();
+    if sitemaps::may_be(trip.crawl, lease, exchange.head()) {
+        match sitemaps::read(trip, lease, url, &mut exchange).await {
+            Look::Done(visit) => return *visit,
+            Look::Other(read) => start = read,
+        }
+    }
+    let mut visit = read_page(trip, lease, url, exchange, &start).await;
+    if lease.sitemap_level() > 0 {
+        visit.notes.push(End::NotASitemap.name().into());
+    }
+    visit
+}
+
+/// Reads a response of which nothing but what its header says to robots is of interest.
+async fn drained_page<F: Fetch>(trip: &mut Trip<'_, F>, exchange: Exchange<F::Body>) -> Visit {
+    let says = says::of_header(trip.crawl, exchange.head());
+    let mut visit = drained(trip, exchange).await;
+    says::note(&mut visit, says);
+    visit
+}
+
+/// Reads what may have links, of which the start may have been read already.
+async fn read_page<F: Fetch>(
+    trip: &mut Trip<'_, F>,
+    lease: &Lease,
+    url: &Url,
+    mut exchange: Exchange<F::Body>,
+    start: &[u8],
+) -> Visit {
     let crawl = trip.crawl;
-    let label = exchange.head().content_type.as_deref().and_then(charset::label_of).map(str::to_owned);
-    let limits = Settings {
-        max_links: crawl.config.extract.max_links_per_page as usize,
-        max_url_bytes: crawl.config.extract.max_url_bytes as usize,
-        ..Settings::default()
-    };
-    let mut extractor = Extractor::new(url, limits, label.as_deref());
+    let head = exchange.head();
+    let is_page = is_html(head);
+    let by_header = says::of_header(crawl, head);
+    let content_type = head.content_type.as_deref().unwrap_or_default();
+    let label = charset::label_of(content_type).map(str::to_owned);
+    let settings = crawl.config.extract.settings();
+    let format = Format::of(content_type).filter(|format| *format != Format::Css || settings.links.has(LinkKind::Css));
+    let mut extractor = Extractor::of(format.unwrap_or(Format::Html), url, settings, label.as_deref())
+        .for_crawler(crawl.config.crawl.robots_product());
+    extractor.headers(head.link.as_deref(), head.refresh.as_deref());
+    if format.is_none() {
+        // A picture has links in its head at most.
+        let mut visit = drained(trip, exchange).await;
+        visit.found = links::found(crawl, lease.depth(), &extractor.finish(), by_header.nofollow);
+        says::note(&mut visit, by_header);
+        return visit;
+    }
+    let keeps = is_page && !crawl.fields.is_empty() && !by_header.noindex;
     let mut kept = Vec::new();
     let mut digest = Digest::begin(crawl);
-    let mut sketcher = crawl.config.growth_guard.enabled.then(Sketcher::default);
+    let mut sketcher = likeness::sketcher(crawl).filter(|_| is_page);
+    let mut content = crawl.duplicates.digest().filter(|_| is_page && !lease.is_revisit());
+    let mut take = |piece: &[u8]| {
+        extractor.write(piece);
+        if let Some(sketcher) = &mut sketcher {
+            sketcher.write(piece);
+        }
+        if let Some(digest) = &mut digest {
+            digest.write(piece);
+        }
+        if let Some(content) = &mut content {
+            content.write(piece);
+        }
+        if keeps {
+            kept.extend_from_slice(piece);
+        }
+    };
+    take(start);
+    // Where a sitemap was expected, more was asked for than a page may have.
+    let mut is_too_long = false;
     let ended = loop {
         match exchange.chunk().await {
-            Ok(Some(piece)) => {
-                extractor.write(piece.as_ref());
-                if let Some(sketcher) = &mut sketcher {
-                    sketcher.write(piece.as_ref());
-                }
-                if let Some(digest) = &mut digest {
-                    digest.write(piece.as_ref());
-                }
-                if !crawl.fields.is_empty() {
-                    kept.extend_from_slice(piece.as_ref());
-                }
+            Ok(Some(_)) if exchange.body_bytes() > crawl.config.fetch.max_body_bytes => {
+                is_too_long = true;
+                break Ok(());
             }
+            Ok(Some(piece)) => take(piece.as_ref()),
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         }
     };
     let mut visit = answered(trip, &exchange);
+    if is_too_long {
+        visit.notes.push("truncated".into());
+    }
     visit.brought = visit.brought.with_digest(digest);
+    let page = extractor.finish();
+    let obeys = crawl.config.extract.obey_meta_robots;
+    let says = if obeys { by_header.and(page.directives) } else { by_header };
     if let Err(error) = ended {
         // Half a page is like no other.
         sketcher = None;
         visit = Visit { bytes: visit.bytes, content_type: visit.content_type, ..failed(trip, error) };
-    } else if !crawl.fields.is_empty() {
-        visit.fields = links::fields_line(&crawl.fields, url, label.as_deref(), &kept);
-        if visit.fields.is_none() {
-            visit.notes.push("fields_too_slow".into());
+    } else if keeps && !says.noindex {
+        match links::fields(&crawl.fields, url, label.as_deref(), &kept) {
+            Some(fields) => {
+                visit.page.fields = crawl.outputs.is_some().then(|| fields.clone());
+                visit.fields = Some(links::fields_line(fields, url));
+            }
+            None => visit.notes.push("fields_too_slow".into()),
         }
     }
-    let page = extractor.finish();
-    visit.found = links::found(crawl, lease.depth(), &page);
-    visit.found.sketch = sketcher.and_then(Sketcher::finish);
+    visit.found = links::found(crawl, lease.depth(), &page, says.nofollow);
+    let (sketch, simhash) = sketcher.map_or((None, None), Sketcher::finish);
+    visit.found.sketch = sketch.filter(|_| crawl.config.growth_guard.enabled);
+    let is_whole = ended.is_ok() && !is_too_long && !exchange.truncated();
+    if is_whole && exchange.body_bytes() > 0 && !lease.is_revisit() {
+        likeness::compare(crawl, lease, &mut visit, content.as_ref(), simhash);
+    }
     if page.truncated {
         visit.notes.push("parser_limit".into());
+    }
+    if page.malformed {
+        visit.notes.push("xml_error".into());
+    }
+    says::note(&mut visit, says);
+    if crawl.outputs.is_some() {
+        visit.page.outlinks = crawl.config.output.outlinks.then(|| links::outlinks(&page));
+        visit.page.title = page.title;
     }
     visit
 }
 
+/// Whether fields and a sketch are taken: they are of what people read.
 fn is_html(head: &Head) -> bool {
     let essence = head.content_type.as_deref().unwrap_or_default().split(';').next().unwrap_or_default().trim();
     ["text/html", "application/xhtml+xml"].iter().any(|html| essence.eq_ignore_ascii_case(html))
@@ -171,7 +256,7 @@ async fn drained<F: Fetch>(trip: &mut Trip<'_, F>, mut exchange: Exchange<F::Bod
 }
 
 /// A response, its body read as far as it will be.
-fn answered<F: Fetch>(trip: &mut Trip<'_, F>, exchange: &Exchange<F::Body>) -> Visit {
+pub(super) fn answered<F: Fetch>(trip: &mut Trip<'_, F>, exchange: &Exchange<F::Body>) -> Visit {
     let head = exchange.head();
     trip.tally.bytes += exchange.body_bytes();
     let health = health_of_response(head, trip.crawl.clock.now());
@@ -187,6 +272,7 @@ fn answered<F: Fetch>(trip: &mut Trip<'_, F>, exchange: &Exchange<F::Body>) -> V
         content_type: head.content_type.clone(),
         found: Found::default(),
         fields: None,
+        page: Default::default(),
         brought: Brought::of(trip.crawl, head),
         is_conditional: false,
         notes: exchange.truncated().then(|| "truncated".into()).into_iter().collect(),
@@ -194,7 +280,7 @@ fn answered<F: Fetch>(trip: &mut Trip<'_, F>, exchange: &Exchange<F::Body>) -> V
 }
 
 /// No whole response.
-fn failed<F: Fetch>(trip: &mut Trip<'_, F>, error: FetchError) -> Visit {
+pub(super) fn failed<F: Fetch>(trip: &mut Trip<'_, F>, error: FetchError) -> Visit {
     let outcome = match error {
         _ if error.excluded() => Outcome::Excluded { code: code(error.code()) },
         _ => Outcome::Failed { code: code(error.code()), transient: error.transient() },

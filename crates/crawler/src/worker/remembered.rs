@@ -1,7 +1,8 @@
 //! What the frontier remembers of robots.txt, for the rules of a page's origin: read, renewed, written.
 //!
-//! Not how long it holds ([`robots_cache`](crate::robots_cache)) and not the asking (`rules`). Invariant: only an answer is
-//! remembered, never that none came; what is remembered is exactly what the rules at hand were parsed from.
+//! Not how long it holds ([`robots_cache`](crate::robots_cache)) and not the asking (`rules`). Invariant: what is
+//! remembered is exactly what the rules at hand were parsed from, and since when the server has answered with errors only;
+//! never that no answer came.
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use url::Url;
 use super::trip::Trip;
 use crate::fetch::{Fetch, Head};
 use crate::robots::Robots;
+use crate::robots_cache;
 
 /// What is remembered of the page's origin. A frontier that fails here tells so when the lease ends.
 pub(super) async fn recall<F: Fetch>(trip: &Trip<'_, F>, page: &Url) -> Option<RobotsMemory> {
@@ -31,13 +33,29 @@ pub(super) async fn remember<F: Fetch>(trip: &Trip<'_, F>, page: &Url, learned: 
 
 /// What an answer with rules says; `None` where it is too long to be remembered.
 pub(super) fn of(head: &Head, body: &[u8], now: Millis) -> Option<RobotsMemory> {
-    let (etag, last_modified) = (head.etag.clone(), head.last_modified.clone());
-    Some(RobotsMemory { text: Some(Robots::text_of(body)?), etag, last_modified, fetched: now })
+    Some(RobotsMemory {
+        text: Some(Robots::text_of(body)?),
+        etag: head.etag.clone(),
+        last_modified: head.last_modified.clone(),
+        max_age_secs: max_age_secs(head),
+        ..no_rules(now)
+    })
 }
 
 /// That there are no rules.
 pub(super) fn no_rules(now: Millis) -> RobotsMemory {
-    RobotsMemory { text: None, etag: None, last_modified: None, fetched: now }
+    RobotsMemory { fetched: now, ..RobotsMemory::default() }
+}
+
+/// How long the server says that its answer holds.
+pub(super) fn max_age_secs(head: &Head) -> Option<u32> {
+    robots_cache::max_age_secs(head.cache_control.as_deref()?)
+}
+
+/// That the server has answered with an error, once more or for the first time.
+pub(super) fn failing(memory: Option<RobotsMemory>, now: Millis) -> RobotsMemory {
+    let memory = memory.unwrap_or_default();
+    RobotsMemory { unreachable_since: memory.unreachable_since.or(Some(now)), ..memory }
 }
 
 /// What was remembered, if the server says that it is still so.
@@ -47,8 +65,10 @@ pub(super) fn renewed(memory: Option<&RobotsMemory>, head: &Head, now: Millis) -
     Some(RobotsMemory {
         etag: head.etag.clone().or_else(|| memory.etag.clone()),
         last_modified: head.last_modified.clone().or_else(|| memory.last_modified.clone()),
+        max_age_secs: max_age_secs(head).or(memory.max_age_secs),
         fetched: now,
         text: memory.text.clone(),
+        unreachable_since: None,
     })
 }
 

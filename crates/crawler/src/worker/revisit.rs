@@ -55,8 +55,8 @@ impl Brought {
         Self { etag: None, last_modified: None, ..self }
     }
 
-    /// As the frontier takes it. A 304 that nobody has asked for is no word on the page: with its validators the page would
-    /// never be asked for whole.
+    /// As the frontier takes it. A 304 that nobody has asked for is no word on the page (its interval stays as it was, and the
+    /// log has it as `unasked_304`): with its validators the page would never be asked for whole.
     pub(super) fn visit(&self, is_conditional: bool) -> Visit<'_> {
         if self.not_modified && !is_conditional {
             return Visit::default();

@@ -4,25 +4,24 @@
 //! page is fetched only after the rules of its origin were asked for and an answer came; of a host
 //! that cannot be reached a page fails after its attempts, while one that answers with errors keeps its URLs in the queue.
 
+mod elsewhere;
+
 use std::sync::Arc;
 
-use frontier::{BlockReason, Canonical, Health, HostReport, RobotsMemory};
+use frontier::{BlockReason, Health, HostReport, RobotsMemory};
 use tracing::info;
 use url::{Position, Url};
 
-use super::remembered;
 use super::trip::Trip;
+use super::{remembered, sitemaps};
 use crate::fetch::{DRAIN_BYTES, Exchange, Fetch, FetchError, Head, Request};
 use crate::fetch_code;
 use crate::politeness;
 use crate::robots::{self, Availability, Robots};
-use crate::robots_cache::{Answer, TTL};
+use crate::robots_cache::{self, Answer, TTL};
 
 /// Redirects of robots.txt that are followed, also to other hosts (RFC 9309, section 2.3.1.2: at least five).
 const MAX_REDIRECTS: u32 = 5;
-
-/// Longest wait for the turn of a host to which robots.txt redirects: twice what the cap of Crawl-delay is by default.
-const MAX_TURN_WAIT_MS: u64 = 60_000;
 
 /// What is known of an origin's rules.
 pub(super) enum Rules {
@@ -39,33 +38,52 @@ pub(super) enum Rules {
     },
 }
 
-/// The rules for a page.
-pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url) -> Rules {
+/// The rules for a page that is `depth` links from a seed. When they are read, the host's sitemaps are offered.
+pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url, depth: u16) -> Rules {
     let crawl = trip.crawl;
     if !crawl.config.politeness.obey_robots {
         return Rules::Known(Arc::default());
     }
-    let cell = crawl.robots.cell(&url[..Position::BeforePath], crawl.clock.now());
+    let origin = &url[..Position::BeforePath];
+    let cell = crawl.robots.cell(origin, crawl.clock.now());
     let mut health = None;
+    let mut is_read = false;
     let ask = async || {
+        is_read = true;
         let memory = remembered::recall(trip, url).await;
         let holds = |memory| Answer::of_memory(memory, &crawl.config.crawl.user_agent, crawl.clock.now());
         if let Some(answer) = memory.as_ref().and_then(holds) {
             return answer;
         }
         let mut learned = None;
-        let (answer, says) = ask(trip, url, memory.as_ref(), &mut learned).await;
+        let (mut answer, says) = ask(trip, url, depth, memory.as_ref(), &mut learned).await;
+        if answer.rules.is_none() && no_answer(says).is_none() {
+            answer = out_of_patience(trip, url, memory, &mut learned).unwrap_or(answer);
+        } else if learned.is_none() && answer.rules.is_some() {
+            // It was too long, but it was an answer.
+            let failing = memory.filter(|memory| memory.unreachable_since.is_some());
+            learned = failing.map(|memory| RobotsMemory { unreachable_since: None, ..memory });
+        }
         remembered::remember(trip, url, learned).await;
         health = Some(says);
         answer
     };
-    let rules = cell.get_or_init(ask).await.rules.clone();
+    let was_known = cell.initialized();
+    let answer = cell.get_or_init(ask).await;
+    if !was_known {
+        crawl.robots.weigh(origin, answer);
+    }
+    let Answer { rules, expires } = answer.clone();
     if let Some(rules) = &rules {
+        // Rules that do not hold stand for those of a host that our own rule forbids.
+        if is_read && expires > crawl.clock.now() {
+            sitemaps::offer_of_host(trip, url, depth, rules).await;
+        }
         trip.delay_ms = politeness::delay_ms(&crawl.config.politeness, rules.crawl_delay());
     }
     let report = health.filter(|_| trip.asked()).map(|health| trip.report(health));
     match rules {
-        None => match report.and_then(|report| Some((report, no_answer(&report)?))) {
+        None => match report.and_then(|report| Some((report, no_answer(report.health)?))) {
             Some((report, code)) => Rules::NoAnswer { report, code },
             None => Rules::Later(report),
         },
@@ -79,14 +97,32 @@ pub(super) async fn of_host<F: Fetch>(trip: &mut Trip<'_, F>, url: &Url) -> Rule
 }
 
 /// The code of a failure to get any answer.
-fn no_answer(report: &HostReport) -> Option<i32> {
-    match report.health {
+fn no_answer(health: Health) -> Option<i32> {
+    match health {
         Health::Failing(BlockReason::DnsFailed) => Some(fetch_code::DNS_FAILED),
         Health::Failing(BlockReason::ConnectFailed) => Some(fetch_code::CONNECT_FAILED),
         Health::Failing(BlockReason::ConnectionLost) => Some(fetch_code::CONNECTION_LOST),
         Health::Failing(BlockReason::Timeout) => Some(fetch_code::TIMEOUT),
         _ => None,
     }
+}
+
+/// What holds of a server that has answered with errors for a long time; until then, that it does.
+fn out_of_patience<F: Fetch>(
+    trip: &Trip<'_, F>,
+    url: &Url,
+    memory: Option<RobotsMemory>,
+    learned: &mut Option<RobotsMemory>,
+) -> Option<Answer> {
+    let now = trip.crawl.clock.now();
+    let is_first = memory.as_ref().is_none_or(|memory| memory.unreachable_since.is_none());
+    let memory = remembered::failing(memory, now);
+    let answer = Answer::of_unreachable(&memory, &trip.crawl.config.crawl.user_agent, now);
+    if answer.is_some() {
+        info!(%url, "robots.txt has not been had for 30 days: its last rules hold, or none");
+    }
+    *learned = is_first.then_some(memory);
+    answer
 }
 
 fn has_to_rest(report: &HostReport) -> bool {
@@ -98,6 +134,7 @@ fn has_to_rest(report: &HostReport) -> bool {
 async fn ask<F: Fetch>(
     trip: &mut Trip<'_, F>,
     page: &Url,
+    depth: u16,
     memory: Option<&RobotsMemory>,
     learned: &mut Option<RobotsMemory>,
 ) -> (Answer, Health) {
@@ -108,16 +145,16 @@ async fn ask<F: Fetch>(
     for hop in 0..=MAX_REDIRECTS {
         // Another host is asked without a lease of its own.
         let is_elsewhere = url.host_str() != page.host_str();
-        let elsewhere = trip.crawl.frontier.rules().canonical(url.clone()).ok().filter(|_| is_elsewhere);
-        let _one_at_a_time = match &elsewhere {
+        let other = trip.crawl.frontier.rules().canonical(url.clone()).ok().filter(|_| is_elsewhere);
+        let _one_at_a_time = match &other {
             Some(_) => Some(trip.crawl.robots.turn(url.host_str().unwrap_or_default()).lock().await),
             None => None,
         };
-        if let Some(host) = &elsewhere {
-            if let Some(known) = shared(trip, &url) {
+        if let Some(host) = &other {
+            if let Some(known) = elsewhere::shared(trip, &url) {
                 return (known, Health::Answered);
             }
-            if !comes_to_its_turn(trip, host).await {
+            if !elsewhere::comes_to_its_turn(trip, host).await {
                 return (unreachable(trip, &url, "host_rests"), UNREACHABLE);
             }
         } else if hop > 0 {
@@ -139,7 +176,7 @@ async fn ask<F: Fetch>(
             Err(error) if error.excluded() => return (allow_all(trip, TTL_MS), Health::Answered),
             Err(error) => {
                 let health = robots_failing(error);
-                report(trip, elsewhere.as_ref(), health);
+                elsewhere::report(trip, other.as_ref(), health);
                 return (unreachable(trip, &url, error.reason()), health);
             }
         };
@@ -148,66 +185,22 @@ async fn ask<F: Fetch>(
             if hop > 0 {
                 learned.iter_mut().for_each(remembered::without_validators);
             }
-            if elsewhere.is_none() {
+            if other.is_none() {
                 return (answer, health);
             }
-            report(trip, elsewhere.as_ref(), health);
-            share(trip, &url, &answer);
+            elsewhere::report(trip, other.as_ref(), health);
+            elsewhere::share(trip, &url, depth, &answer).await;
             // What asks for rest is the other host.
             let health = if answer.rules.is_some() { Health::Answered } else { UNREACHABLE };
             return (answer, health);
         };
         exchange.drain(DRAIN_BYTES).await;
         trip.tally.bytes += exchange.body_bytes();
-        report(trip, elsewhere.as_ref(), Health::Answered);
+        elsewhere::report(trip, other.as_ref(), Health::Answered);
         url = target;
     }
     *learned = Some(remembered::no_rules(trip.crawl.clock.now()));
     (allow_all(trip, TTL_MS), Health::Answered)
-}
-
-/// Waits for the turn of a host that is asked without a lease. `false`: it is too far off.
-async fn comes_to_its_turn<F: Fetch>(trip: &Trip<'_, F>, host: &Canonical) -> bool {
-    let (frontier, clock) = (&trip.crawl.frontier, trip.crawl.clock);
-    let patience = clock.now().saturating_add(MAX_TURN_WAIT_MS);
-    let mut booked = None;
-    loop {
-        let now = clock.now();
-        match frontier.book(host, booked, now) {
-            Ok(at) if at <= now => return true,
-            Ok(at) if at <= patience => {
-                tokio::time::sleep_until(clock.instant(at)).await;
-                booked = Some(at);
-            }
-            // A frontier that has failed tells so again when the lease ends.
-            Ok(_) | Err(_) => return false,
-        }
-    }
-}
-
-/// Tells the frontier how a host that was asked without a lease has behaved.
-fn report<F: Fetch>(trip: &mut Trip<'_, F>, host: Option<&Canonical>, health: Health) {
-    if let Some(host) = host {
-        let report = trip.report(health);
-        // A frontier that has failed tells so again when the lease ends.
-        let _ = trip.crawl.frontier.report(host, &report);
-    }
-}
-
-/// What is known of the rules of the host to which another redirects, if it redirects to its robots.txt.
-fn shared<F: Fetch>(trip: &Trip<'_, F>, url: &Url) -> Option<Answer> {
-    let is_its_own = url.path() == "/robots.txt" && url.query().is_none();
-    let cell = is_its_own.then(|| trip.crawl.robots.cell(&url[..Position::BeforePath], trip.crawl.clock.now()))?;
-    cell.get().filter(|answer| answer.rules.is_some()).cloned()
-}
-
-/// Keeps an answer for the host that gave it, so that the next one redirected to it need not ask.
-fn share<F: Fetch>(trip: &Trip<'_, F>, url: &Url, answer: &Answer) {
-    if url.path() == "/robots.txt" && url.query().is_none() && answer.rules.is_some() {
-        let cell = trip.crawl.robots.cell(&url[..Position::BeforePath], trip.crawl.clock.now());
-        // Somebody else may be asking just now; then that answer counts.
-        let _ = cell.set(answer.clone());
-    }
 }
 
 const TTL_MS: u64 = TTL.as_millis() as u64;
@@ -251,7 +244,8 @@ async fn read<F: Fetch>(
                 Ok(()) => {
                     *learned = remembered::of(exchange.head(), &body, now);
                     let product = robots::product_token(&trip.crawl.config.crawl.user_agent);
-                    (answer(trip, Robots::parse(product, &body), TTL_MS), health)
+                    let ttl_ms = robots_cache::ttl_ms(remembered::max_age_secs(exchange.head()));
+                    (answer(trip, Robots::parse(product, &body), ttl_ms), health)
                 }
                 Err(error) => (unreachable(trip, url, error.reason()), robots_failing(error)),
             }

@@ -11,6 +11,7 @@ use url::Url;
 use super::Crawl;
 use crate::addresses::Turn;
 use crate::fetch::{Exchange, Fetch, FetchError, Request};
+use crate::output::{Capture, Failure};
 use crate::politeness;
 
 /// The requests of one lease so far.
@@ -21,6 +22,10 @@ pub(super) struct Trip<'a, F> {
     pub delay_ms: u64,
     /// The turn at the host's address, where addresses count.
     pub turn: Option<Turn<'a>>,
+    /// What the outputs are to keep of the requests so far.
+    pub captures: Vec<Capture>,
+    /// How many captures there were before the page itself.
+    captures_before_page: usize,
     /// When the last request began.
     asked_at: Instant,
     /// When the page itself was first asked for.
@@ -38,6 +43,8 @@ impl<'a, F: Fetch> Trip<'a, F> {
             tally: Tally::default(),
             delay_ms: crawl.config.politeness.delay_ms,
             turn: None,
+            captures: Vec::new(),
+            captures_before_page: usize::MAX,
             asked_at: Instant::now(),
             page_started: None,
             hop: None,
@@ -54,13 +61,36 @@ impl<'a, F: Fetch> Trip<'a, F> {
         // Counted before the answer, since giving up drops the future; taken back if the guard kept it from leaving.
         self.tally.fetches += 1;
         self.asked_at = Instant::now();
-        let started = self.crawl.fetch.start(&request).await;
+        let mut started = self.crawl.fetch.start(&request).await;
+        self.capture(&request, &mut started);
         match &started {
             Ok(exchange) => self.count_status(exchange.head().status),
             Err(error) if error.excluded() => self.tally.fetches -= 1,
             Err(_) => {}
         }
         started
+    }
+
+    /// Begins to record what the outputs want. A request that a rule of ours kept back was none.
+    fn capture(&mut self, request: &Request<'_>, started: &mut Result<Exchange<F::Body>, FetchError>) {
+        let Some(outputs) = &self.crawl.outputs else { return };
+        let at = self.crawl.clock.now();
+        match started {
+            Ok(exchange) => {
+                let recording = outputs.begin(request, exchange.head(), at);
+                exchange.record(recording.clone());
+                self.captures.push(Capture::Exchange(recording));
+            }
+            Err(error) if error.excluded() => {}
+            Err(error) => {
+                self.captures.push(Capture::Failure(Failure { url: request.url.clone(), at, error: *error }));
+            }
+        }
+    }
+
+    /// Whether the last capture is of the page itself.
+    pub fn has_asked_for_page(&self) -> bool {
+        self.captures.len() > self.captures_before_page
     }
 
     fn count_status(&mut self, status: u16) {
@@ -72,6 +102,7 @@ impl<'a, F: Fetch> Trip<'a, F> {
     /// Starts the clock of the page itself.
     pub fn begin_page(&mut self) {
         self.page_started = Some(Instant::now());
+        self.captures_before_page = self.captures.len();
     }
 
     /// Goes on to a redirect's target: its host, like any, first rests.

@@ -87,7 +87,7 @@ impl RuleOptions {
     }
 
     /// Names of the rules that are not the same in `other`.
-    pub(crate) fn differing(&self, other: &Self) -> Vec<String> {
+    pub fn differing(&self, other: &Self) -> Vec<String> {
         let fields = |options: &Self| match serde_json::to_value(options) {
             Ok(serde_json::Value::Object(fields)) => fields,
             _ => unreachable!("options are a table of switches and lists"),

@@ -4,6 +4,7 @@
 //! a rule changes the parts of which the key is made, never the URL that is fetched.
 
 use std::borrow::Cow;
+use std::net::Ipv6Addr;
 use std::sync::LazyLock;
 
 use url::{Position, Url};
@@ -120,6 +121,21 @@ impl Rules {
     /// [`UrlError`] when it cannot be crawled.
     pub fn parse(&self, input: &str) -> Result<Canonical, UrlError> {
         self.canonical(Url::parse(input)?)
+    }
+
+    /// The front page of a host, by the host's name: an IPv6 address may stand with or without its brackets, and a port
+    /// does not matter.
+    ///
+    /// # Errors
+    /// [`UrlError`] when it is not the name of a host.
+    pub fn front_page(&self, host: &str) -> Result<Canonical, UrlError> {
+        if host.is_empty() || host.contains(['/', '?', '#', '@', '\\']) {
+            return Err(UrlError::Invalid(url::ParseError::InvalidDomainCharacter));
+        }
+        match host.parse::<Ipv6Addr>() {
+            Ok(address) => self.parse(&format!("http://[{address}]/")),
+            Err(_) => self.parse(&format!("http://{host}/")),
+        }
     }
 
     /// Makes a parsed URL canonical.

@@ -100,7 +100,8 @@ pub enum Referrer {
     Page(String),
     /// None: a seed, or one that was imported or released.
     None,
-    /// Only queue entries keep it, and there is none any more.
+    /// Only entries of the first queueing keep it, and there is none any more: it is a whole URL, too much to be kept for each
+    /// finished one.
     NotKept,
 }
 

@@ -43,6 +43,14 @@ fn an_interval_shrinks_when_the_page_had_changed_and_grows_when_not() {
     check(u32::MAX, 304, &NOT_MODIFIED, 1000);
 }
 
+/// It made the interval half as long, as if another page had come, and what was known of the page was lost.
+#[test]
+fn a_304_that_nobody_asked_for_says_nothing_of_the_page() {
+    let past = trace(1);
+    let plan = plan(Some(&RECRAWL), (&before(100), past.as_deref()), (State::Fetched, 304), &Visit::default(), NOW);
+    assert_eq!((plan.interval_secs, plan.due_secs, plan.trace), (100, NOW + 100, past));
+}
+
 #[test]
 fn a_second_can_grow() {
     let recrawl = Recrawl { min_secs: 1, growth: 1.1, ..RECRAWL };

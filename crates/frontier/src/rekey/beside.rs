@@ -36,6 +36,15 @@ pub enum Replaced {
     Deleted,
 }
 
+/// What was left beside a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeftOver {
+    /// A new directory that was not finished. Nothing in it is needed.
+    New(PathBuf),
+    /// The old directory: the new one is in its place, and the old one still to be put aside.
+    Old(PathBuf),
+}
+
 /// Where both directories are.
 #[derive(Debug)]
 pub(super) struct Places {
@@ -71,6 +80,18 @@ impl Places {
         fs::remove_file(&mark).at(&mark)?;
         sync_dir(&self.dir)?;
         Ok(kept)
+    }
+
+    /// What lies there that a rekey has made.
+    pub(super) fn left_over(&self) -> Option<LeftOver> {
+        let Self { dir, beside, .. } = self;
+        if !beside.exists() {
+            return None;
+        }
+        if dir.join(MARK).exists() {
+            return Some(LeftOver::Old(beside.clone()));
+        }
+        beside.join(MARK).exists().then(|| LeftOver::New(beside.clone()))
     }
 
     pub(super) fn put_aside(&self) -> Result<PathBuf, Error> {

@@ -19,7 +19,7 @@ fn url(url: &str) -> Canonical {
 
 fn memory(text: &str, fetched: Millis) -> RobotsMemory {
     let etag = Some(format!("\"{fetched}\""));
-    RobotsMemory { text: Some(text.to_owned()), etag, last_modified: None, fetched }
+    RobotsMemory { text: Some(text.to_owned()), etag, fetched, ..RobotsMemory::default() }
 }
 
 fn export(frontier: &Frontier) -> String {
@@ -31,7 +31,13 @@ fn export(frontier: &Frontier) -> String {
 #[test]
 fn it_is_kept_by_origin_through_crash_merge_and_restart() {
     let dir = tempfile::tempdir().expect("a directory");
-    let none = RobotsMemory { text: None, etag: None, last_modified: Some("then".into()), fetched: 7 };
+    let none = RobotsMemory {
+        last_modified: Some("then".into()),
+        fetched: 7,
+        unreachable_since: Some(8),
+        max_age_secs: Some(u32::MAX),
+        ..RobotsMemory::default()
+    };
     let known = |frontier: &Frontier| {
         ["http://a.test/x", "https://a.test/", "http://a.test:81/", "http://b.test/"]
             .map(|of| frontier.robots(&url(of)).expect("answers"))
@@ -88,9 +94,11 @@ fn an_export_carries_it_and_the_later_one_counts() {
     let hostile = "user-agent: *\r\ndisallow: /\"\\\u{1}\u{7f}\n";
     frontier.remember_robots(&url("https://a.test/"), memory(hostile, 600)).expect("remembers");
     frontier.remember_robots(&url("http://b.test:8080/"), memory("", 700)).expect("remembers");
+    let failing = RobotsMemory { unreachable_since: Some(650), max_age_secs: Some(60), ..memory("old", 500) };
+    frontier.remember_robots(&url("http://b.test/"), failing.clone()).expect("remembers");
     let exported = export(&frontier);
     assert!(exported.contains("{\"robots\":\"http://b.test:8080\",\"fetched_ms\":700,"), "{exported}");
-    assert!(exported.contains("\"end\":{\"hosts\":2,\"robots\":2,"), "{exported}");
+    assert!(exported.contains("\"end\":{\"hosts\":2,\"robots\":3,"), "{exported}");
 
     let moved = Frontier::open(Options { partitions: 5, ..options(other.path()) }, 1_000, || {}).expect("opens");
     moved.remember_robots(&url("http://b.test:8080/"), memory("later", 701)).expect("remembers");
@@ -99,6 +107,7 @@ fn an_export_carries_it_and_the_later_one_counts() {
     }
     assert_eq!(moved.robots(&url("https://a.test/")).expect("answers"), Some(memory(hostile, 600)));
     assert_eq!(moved.robots(&url("http://b.test:8080/")).expect("answers"), Some(memory("later", 701)));
+    assert_eq!(moved.robots(&url("http://b.test/")).expect("answers"), Some(failing));
     moved.import(&mut exported.replace(":700", ":702").as_bytes(), 1_000).expect("imports");
     let again = export(&moved);
     assert_eq!(again.replace("702", "700").replace("\"\\\"701", "\"\\\"700"), exported);

@@ -89,6 +89,22 @@ fn hosts_and_prefixes_are_stretches_of_keys() {
     assert_eq!(Selection::everything().in_state("forgotten"), None);
 }
 
+/// Brackets are what a URL needs, not the name of a host.
+#[test]
+fn an_ipv6_host_is_named_with_or_without_brackets() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let frontier = open(dir.path());
+    let urls = ["http://[::1]/a", "https://[::1]:8443/b", "http://[2001:db8::1]/"];
+    offer(&frontier, &urls, 0);
+    for name in ["::1", "[::1]", "0:0:0:0:0:0:0:1"] {
+        let selection = Selection::of_host(frontier.rules(), name).expect("a host");
+        assert_eq!(list(&frontier, &selection), sorted(&urls[..2]), "{name}");
+    }
+    for bad in ["::1:", "[::1", "::1]", "[::1]:80", "::g", "fe80::1%eth0"] {
+        assert!(Selection::of_host(frontier.rules(), bad).is_err(), "{bad}");
+    }
+}
+
 #[test]
 fn age_status_and_state_are_those_of_the_present_record() {
     let dir = tempfile::tempdir().expect("a directory");

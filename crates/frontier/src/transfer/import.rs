@@ -31,21 +31,29 @@ pub enum ImportError {
     #[error(transparent)]
     Frontier(#[from] Error),
     /// The input cannot be read (any further).
-    #[error("line {line}: cannot be read: {source}; the lines before it are imported")]
+    #[error("line {line}: cannot be read: {source}; {}", before(*taken))]
     Read {
         /// The line, from 1.
         line: u64,
+        /// Lines before it that were taken in.
+        taken: u64,
         /// Why.
         source: io::Error,
     },
     /// A line is not what the format says.
-    #[error("line {line}: {what}; the lines before it are imported")]
+    #[error("line {line}: {what}; {}", before(*taken))]
     Line {
         /// The line, from 1.
         line: u64,
+        /// Lines before it that were taken in.
+        taken: u64,
         /// What is wrong with it.
         what: String,
     },
+}
+
+fn before(taken: u64) -> &'static str {
+    if taken == 0 { "nothing is imported" } else { "the lines before it are imported" }
 }
 
 /// What an import came to.
@@ -159,7 +167,8 @@ impl Reading<'_> {
         self.line += 1;
         bytes.clear();
         let mut bounded = input.take(MAX_LINE_BYTES as u64 + 1);
-        let read = bounded.read_until(b'\n', bytes).map_err(|source| ImportError::Read { line: self.line, source })?;
+        let (line, taken) = (self.line, self.taken());
+        let read = bounded.read_until(b'\n', bytes).map_err(|source| ImportError::Read { line, taken, source })?;
         if read > MAX_LINE_BYTES {
             return Err(self.bad(format!("longer than {MAX_LINE_BYTES} bytes")));
         }
@@ -167,7 +176,12 @@ impl Reading<'_> {
     }
 
     fn bad(&self, what: String) -> ImportError {
-        ImportError::Line { line: self.line, what }
+        ImportError::Line { line: self.line, taken: self.taken(), what }
+    }
+
+    /// Lines before this one, but for the first, which holds nothing.
+    fn taken(&self) -> u64 {
+        self.line.saturating_sub(2)
     }
 
     /// What becomes of a host: as in the file if it is not known, else the more patient of both.
@@ -194,6 +208,7 @@ impl Reading<'_> {
         let number = shared.secret.partition(registrable_domain, shared.partitions.len() as u16);
         // One from the future would hold for ever.
         memory.fetched = memory.fetched.min(self.now);
+        memory.unreachable_since = memory.unreachable_since.map(|since| since.min(self.now));
         let known = robots::known(&shared.partitions[usize::from(number)], &name)?;
         let key = (number, name);
         // A line before this one counts like what is known.

@@ -2,6 +2,8 @@
 //!
 //! Invariant: every field of a record and of a host's state is named here, or does not compile.
 
+mod mistake;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -9,12 +11,14 @@ use serde::{Deserialize, Serialize};
 use super::batch::Said;
 use crate::block_reason::BlockReason;
 use crate::canonical::{Canonical, RULES_VERSION, RuleOptions, Rules, host_name, host_of_key};
-use crate::found::Priority;
+use crate::found::{FoundUrl, Priority};
 use crate::growth::Growth;
 use crate::record::{HostState, Record, State};
 use crate::robots::{self, RobotsMemory};
 use crate::trace::{Trace, kept};
 use crate::wire::WireError;
+
+use mistake::Shape;
 
 /// Version of the format that is written; this and all before it are read.
 pub const VERSION: u32 = 2;
@@ -56,7 +60,7 @@ impl<'a> Head<'a> {
                 head.version
             )),
             Ok(_) => Ok(()),
-            Err(error) => Err(format!("not the first line of an export: {}", reason(&error))),
+            Err(_) => Err(format!("not the first line of an export: {}", mistake::of(line, &mistake::FIRST))),
         }
     }
 }
@@ -101,6 +105,10 @@ struct RobotsLine<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last_modified: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    unreachable_since_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_age_secs: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<Cow<'a, str>>,
 }
 
@@ -135,6 +143,8 @@ struct UrlLine<'a> {
     /// Left out where it is the normal one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     priority: Option<u8>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    sitemap_level: u8,
 }
 
 /// The last line.
@@ -232,13 +242,15 @@ pub(super) fn host(key: &str, state: &HostState) -> String {
 
 /// The line of a robots.txt.
 pub(super) fn robots_txt(origin: &str, memory: &RobotsMemory) -> String {
-    let RobotsMemory { text, etag, last_modified, fetched } = memory;
+    let RobotsMemory { text, etag, last_modified, fetched, unreachable_since, max_age_secs } = memory;
     let text_of = |text: &Option<String>| text.as_deref().map(str::to_owned).map(Cow::Owned);
     json(&RobotsLine {
         robots: origin.into(),
         fetched_ms: *fetched,
         etag: text_of(etag),
         last_modified: text_of(last_modified),
+        unreachable_since_ms: *unreachable_since,
+        max_age_secs: *max_age_secs,
         text: text.as_deref().map(Cow::Borrowed),
     })
 }
@@ -246,8 +258,8 @@ pub(super) fn robots_txt(origin: &str, memory: &RobotsMemory) -> String {
 /// The line of a URL.
 pub(super) fn url(url: &str, record: &Record, referrer: Option<&str>, trace: Option<&str>) -> String {
     // In which block of the store it stands is no business of anybody else's.
-    let Record { state, depth, attempts, starts, status, first_seen_secs, block: _, priority, due_secs, interval_secs } =
-        *record;
+    let Record { state, depth, attempts, starts, status, first_seen_secs, block: _, .. } = *record;
+    let Record { priority, sitemap_level, due_secs, interval_secs, .. } = *record;
     let Trace { learnt, digest, etag, last_modified } = Trace::parse(trace);
     json(&UrlLine {
         url: url.into(),
@@ -265,6 +277,7 @@ pub(super) fn url(url: &str, record: &Record, referrer: Option<&str>, trace: Opt
         last_modified: last_modified.map(Cow::Borrowed),
         referrer: referrer.map(Cow::Borrowed),
         priority: (priority != Priority::default()).then_some(priority.class()),
+        sitemap_level,
     })
 }
 
@@ -277,7 +290,7 @@ pub(super) fn json(value: &impl Serialize) -> String {
 
 /// Reads a line, its keys made by these rules, or says what is wrong with it.
 pub(super) fn parse(line: &[u8], rules: &Rules) -> Result<Line, String> {
-    let kind: AnyKind = serde_json::from_slice(line).map_err(|error| reason(&error))?;
+    let kind: AnyKind = understood(line, &mistake::ANY)?;
     if kind.robots.is_some() {
         return parse_robots(line, rules);
     }
@@ -285,7 +298,7 @@ pub(super) fn parse(line: &[u8], rules: &Rules) -> Result<Line, String> {
         (Some(_), _, _) => parse_url(line, rules),
         (None, Some(_), _) => parse_host(line, rules),
         (None, None, Some(_)) => {
-            let End { end } = serde_json::from_slice(line).map_err(|error| reason(&error))?;
+            let End { end } = understood(line, &mistake::END)?;
             Ok(Line::End(end))
         }
         (None, None, None) => Err("neither a host nor a URL nor the end".to_owned()),
@@ -293,7 +306,7 @@ pub(super) fn parse(line: &[u8], rules: &Rules) -> Result<Line, String> {
 }
 
 fn parse_host(line: &[u8], rules: &Rules) -> Result<Line, String> {
-    let line: HostLine<'_> = serde_json::from_slice(line).map_err(|error| reason(&error))?;
+    let line: HostLine<'_> = understood(line, &mistake::HOST)?;
     let HostLine { host, next_slot_ms, delay_ms, failures, blocked_until_ms, blocked_by, granted, lifted, growth } =
         line;
     let canonical = rules.parse(&format!("https://{host}/")).map_err(|error| format!("host: {error}"))?;
@@ -321,15 +334,23 @@ fn parse_host(line: &[u8], rules: &Rules) -> Result<Line, String> {
 }
 
 fn parse_robots(line: &[u8], rules: &Rules) -> Result<Line, String> {
-    let line: RobotsLine<'_> = serde_json::from_slice(line).map_err(|error| reason(&error))?;
-    let RobotsLine { robots: origin, fetched_ms, etag, last_modified, text } = line;
+    let line: RobotsLine<'_> = understood(line, &mistake::ROBOTS)?;
+    let RobotsLine {
+        robots: origin,
+        fetched_ms: fetched,
+        etag,
+        last_modified,
+        unreachable_since_ms: unreachable_since,
+        max_age_secs,
+        text,
+    } = line;
     let canonical = rules.parse(&format!("{origin}/")).map_err(|error| format!("robots: {error}"))?;
     if robots::origin_of(&canonical) != origin {
         return Err(format!("robots: {origin:?} is not the origin of a URL"));
     }
     let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
     let (text, etag, last_modified) = (owned(text), owned(etag), owned(last_modified));
-    let memory = RobotsMemory { text, etag, last_modified, fetched: fetched_ms };
+    let memory = RobotsMemory { text, etag, last_modified, fetched, unreachable_since, max_age_secs };
     if !memory.is_bounded() {
         return Err(format!("robots: a text of more than {} bytes", RobotsMemory::MAX_TEXT_BYTES));
     }
@@ -338,11 +359,11 @@ fn parse_robots(line: &[u8], rules: &Rules) -> Result<Line, String> {
 }
 
 fn parse_url(line: &[u8], rules: &Rules) -> Result<Line, String> {
-    let line: UrlLine<'_> = serde_json::from_slice(line).map_err(|error| reason(&error))?;
+    let line: UrlLine<'_> = understood(line, &mistake::URL)?;
     let trace = trace(&line)?.text();
     let UrlLine { url, state, status, depth, attempts, starts, first_seen_secs, due_secs, interval_secs, .. } = line;
     let canonical = rules.parse(&url).map_err(|error| format!("url: {error}"))?;
-    let state = State::from_word(&state).ok_or_else(|| format!("state: {state:?} is none"))?;
+    let state = State::from_word(&state).ok_or_else(|| format!("state: {state:?} is no state"))?;
     if due_secs > 0 && (interval_secs == 0 || !matches!(state, State::Fetched | State::Queued)) {
         return Err("due_secs is for a fetched or queued URL with an interval_secs".to_owned());
     }
@@ -351,14 +372,15 @@ fn parse_url(line: &[u8], rules: &Rules) -> Result<Line, String> {
     let referrer = referrer.map_err(|error| format!("referrer: {error}"))?.map(|referrer| referrer.url().to_owned());
     let priority = line.priority.map_or(Priority::default(), |class| Priority::new(class.into()));
     let new = Record::new(state, depth, first_seen_secs);
-    let record = Record { attempts, starts, status, priority, due_secs, interval_secs, ..new };
+    let sitemap_level = line.sitemap_level.min(FoundUrl::MAX_SITEMAP_LEVEL);
+    let record = Record { attempts, starts, status, priority, sitemap_level, due_secs, interval_secs, ..new };
     Ok(Line::Url { canonical, said: Said { record, referrer, trace } })
 }
 
 /// What a line says of the last visit.
 fn trace<'a>(line: &'a UrlLine<'_>) -> Result<Trace<'a>, String> {
     let digest = line.digest.as_deref().map(|text| u64::from_str_radix(text, 16)).transpose();
-    let digest = digest.map_err(|error| format!("digest: {error}"))?;
+    let digest = digest.map_err(|_| "digest: not a number of up to 16 hexadecimal digits".to_owned())?;
     let [etag, last_modified] = [("etag", &line.etag), ("last_modified", &line.last_modified)].map(|(name, text)| {
         let text = text.as_deref();
         if kept(text) == text { Ok(text) } else { Err(format!("{name}: too long, or not printable ASCII")) }
@@ -366,13 +388,11 @@ fn trace<'a>(line: &'a UrlLine<'_>) -> Result<Trace<'a>, String> {
     Ok(Trace { learnt: line.interval_learnt, digest, etag: etag?, last_modified: last_modified? })
 }
 
-/// What serde says, without its own line number (each line is read by itself).
-fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" at line 1 ") {
-        Some(place) => format!("{} at {}", &text[..place], &text[place + " at line 1 ".len()..]),
-        None => text,
-    }
+/// An object on a line, or what is wrong with it.
+fn understood<'a, T: Deserialize<'a>>(line: &'a [u8], shape: &Shape) -> Result<T, String> {
+    // A list of the values in their order would do for serde.
+    let is_object = line.trim_ascii_start().starts_with(b"{");
+    serde_json::from_slice(line).ok().filter(|_| is_object).ok_or_else(|| mistake::of(line, shape))
 }
 
 fn is_zero<T: Default + PartialEq>(value: &T) -> bool {

@@ -22,7 +22,8 @@ async fn the_head_and_the_request() {
     let long = "t".repeat(1000);
     let answer = format!(
         "HTTP/1.1 503 Busy\r\nContent-Type: text/html;{long}\r\nRetry-After: 120\r\nX-Robots-Tag: noindex\r\n\
-         ETag: W/\"1\"\r\nLast-Modified: {long}\r\n\
+         Cache-Control: no-store\r\ncache-control: max-age=60\r\n\
+         ETag: W/\"1\"\r\nLast-Modified: {long}\r\nLink: <a>; rel=next\r\nlink: <b>\r\nRefresh: 1;url=c\r\n\
          x-robots-tag: bot: nofollow\r\nLocation: /\u{fc}ber\r\nNot a header\r\nContent-Length: 2\r\n\r\nok"
     );
     let (url, served) = serve_once(answer.into_bytes());
@@ -35,9 +36,13 @@ async fn the_head_and_the_request() {
         retry_after: Some("120".to_owned()),
         etag: Some("W/\"1\"".to_owned()),
         last_modified: None,
-        x_robots_tag: Some("noindex,bot: nofollow".to_owned()),
+        cache_control: Some("no-store,max-age=60".to_owned()),
+        x_robots_tag: Some("noindex\nbot: nofollow".to_owned()),
+        link: Some("<a>; rel=next,<b>".to_owned()),
+        refresh: Some("1;url=c".to_owned()),
         content_length: Some(2),
         address: got.head.address,
+        messages: None,
     };
     assert_eq!((got.head, got.start.as_slice()), (expect, b"ok".as_slice()));
 
@@ -68,6 +73,27 @@ async fn a_condition_is_sent_as_it_was_received() {
     let has = |line: String| request.lines().any(|sent| sent.eq_ignore_ascii_case(&line));
     assert!(has("if-none-match: W/\"1\"".to_owned()), "{request}");
     assert!(has(format!("if-modified-since: {last_modified}")), "{request}");
+}
+
+#[tokio::test]
+async fn messages_are_kept_as_they_were_sent() {
+    let body: Vec<u8> =
+        vec![0x1b, 0x0f, 0, 0xf8, 0x25, 0xf1, 0x7c, 0x5e, 0x4a, 0x14, 0x61, 0xaa, 0x95, 0x82, 0xda, 0x54, 0x26];
+    let head = "HTTP/1.1 200 Sure\r\nX-One:  a \r\nContent-Encoding: br\r\nX-Two: \u{fc}\r\nX-One: b\r\nContent-Length: 17\r\n\r\n";
+    let (url, served) = serve_once([head.as_bytes(), &body].concat());
+    let url = url.replace("http://", "http://user:secret@") + "path?q#fragment";
+    let settings = Settings { keep_messages: true, ..settings() };
+    let fetcher = fetcher(&settings);
+    let url = Url::parse(&url).expect("a URL");
+    let request = Request { if_none_match: Some("\"1\""), ..Request::new(&url) };
+    let exchange = fetcher.start(&request).await.expect("an answer");
+    let messages = exchange.head().messages.clone().expect("kept");
+    let sent = served.join().expect("served");
+    let lines: Vec<_> = sent.lines().filter(|line| !line.starts_with("authorization: ")).collect();
+    assert_eq!(String::from_utf8_lossy(&messages.request).lines().collect::<Vec<_>>(), lines, "all but the password");
+    assert_eq!(lines.len() + 1, sent.lines().count(), "{sent}");
+    let expect = "HTTP/1.1 200 OK\r\nx-one: a\r\nx-one: b\r\ncontent-encoding: br\r\nx-two: \u{fc}\r\ncontent-length: 17\r\n\r\n";
+    assert_eq!((String::from_utf8_lossy(&messages.response).as_ref(), messages.protocol), (expect, "http/1.1"));
 }
 
 #[tokio::test]
