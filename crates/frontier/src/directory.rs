@@ -282,14 +282,14 @@ mod tests {
         assert!(error.contains("canonical_rules_version 1") && error.contains("crawld rekey --data"), "{error}");
         let error = error_after("canonical_tables = ", "canonical_tables = 0");
         assert!(error.contains("canonical_tables 0") && error.contains("crawld rekey --data"), "{error}");
-        let error = error_after("format_version = 2", "format_version = 1");
+        let error = error_after(&format!("format_version = {FORMAT_VERSION}"), "format_version = 1");
         assert!(error.contains("crawld export --data") && error.contains("crawld import --data NEW"), "{error}");
     }
 
     /// Export and import by this program cannot help there.
     #[test]
     fn a_directory_of_a_newer_format_is_for_a_newer_program() {
-        let error = error_after("format_version = 2", "format_version = 9");
+        let error = error_after(&format!("format_version = {FORMAT_VERSION}"), "format_version = 9");
         assert!(error.contains("format_version 9") && error.contains("A newer crawld has made it"), "{error}");
         assert!(!error.contains("export") && !error.contains("import"), "{error}");
     }

@@ -84,6 +84,7 @@ pub(super) const URL: Shape = Shape {
         ("last_modified", MayText),
         ("referrer", MayText),
         ("priority", MayCount(u8::MAX as u64)),
+        ("sitemap_level", MayCount(u8::MAX as u64)),
     ],
     others: false,
 };
