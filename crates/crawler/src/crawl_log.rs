@@ -12,7 +12,24 @@
 //! | referrer | the page it was first found on |
 //! | content type | without parameters |
 //! | duration | milliseconds from the request to the end of the body, all hops |
-//! | annotation | words joined by commas: why it was not fetched, `retry_2` (an attempt after the first), `requeued`, `truncated`, `redirects_1`, `revisit` (the page was fetched before), `sitemap_20` (it is a sitemap, of so many entries; after it, if it was cut, why: the names of [`End`](crate::sitemap::End)), `not_a_sitemap` (it was to be one), `duplicate` and `near_duplicate` (another page of this run had the same content, or nearly), `new_12` (URLs discovered) |
+//! | annotation | words joined by commas, as below |
+//!
+//! | word | meaning |
+//! |---|---|
+//! | `dns_failed`, `connect_failed`, `timeout`, … | why there is no response: the reason of the code in the status column |
+//! | `bad_url`, `never_finished` | it could not be asked for; too often it was begun and never ended (it may kill the crawler) |
+//! | `robots_denied`, `robots_unreachable` | robots.txt forbids it, or could not be had |
+//! | `retry_2`, `requeued` | an attempt after the first; it will be asked for again |
+//! | `redirects_1` | hops under one lease; `redirect_limit` and `redirect_loop`: they led nowhere |
+//! | `revisit`, `unasked_304` | the page was fetched before; a 304 to a request that did not ask whether it had changed |
+//! | `truncated`, `body_dropped` | the body was cut at `fetch.max_body_bytes`; it was of no interest and left unread |
+//! | `parser_limit`, `xml_error` | links were taken up to where the parser's memory ended, or the XML was wrong |
+//! | `fields_too_slow` | `[[fields]]` were given up after a second |
+//! | `noindex`, `nofollow` | the page says so of itself |
+//! | `sitemap_20` | a sitemap of so many entries; after it, if it was cut, why: the names of [`End`](crate::sitemap::End) |
+//! | `not_a_sitemap` | it was expected to be one |
+//! | `duplicate`, `near_duplicate` | another page of this run had the same content, or nearly |
+//! | `new_12` | URLs discovered |
 //!
 //! The fields of `[[fields]]` go the same way, into `DIR/log/fields.jsonl`.
 //!

@@ -59,6 +59,19 @@ impl<B: Body> Exchange<B> {
         self.truncated
     }
 
+    /// Lowers the cap on the body, in bytes; what was read beyond stays.
+    pub fn lower_cap(&mut self, max_body_bytes: u64) {
+        self.limits.max_body_bytes = self.limits.max_body_bytes.min(max_body_bytes).max(self.body_bytes);
+    }
+
+    /// Says that nobody reads on: what is recorded is the body as far as it was read, cut. (What nobody says this of, and
+    /// what is not read to its end, counts as given up, and is not kept.)
+    pub fn leave(&self) {
+        if let Some(recording) = &self.recording {
+            recording.end(End::Cut);
+        }
+    }
+
     /// The next decoded piece of the body; `None` at its end or its cap, and ever after. A piece may be empty.
     ///
     /// # Errors
@@ -186,6 +199,18 @@ mod tests {
         check(&["abc", ""], 3, "abc", false).await;
         check(&["abc"], 0, "", true).await;
         check(&["abc"], u64::MAX, "abc", false).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lowered_cap_cuts_what_follows() {
+        let steps = ["abc", "def", "ghi"].map(Step::bytes).to_vec();
+        for (cap, text) in [(0, "abc"), (3, "abc"), (5, "abcde"), (6, "abcdef"), (9, "abcdefghi"), (20, "abcdefghi")] {
+            let mut exchange = exchange(steps.clone(), 9);
+            assert!(matches!(exchange.chunk().await, Ok(Some(piece)) if piece.as_ref() == b"abc"));
+            exchange.lower_cap(cap);
+            let (rest, ended) = read(&mut exchange).await;
+            assert_eq!((format!("abc{rest}").as_str(), ended), (text, Ok(cap < 9)), "cap {cap}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -63,6 +63,9 @@ fn gauges(out: &mut String, s: &Snapshot) -> fmt::Result {
     if s.duplicate_pages + s.near_duplicate_pages != 0 {
         line(out, "Copies of pages (nearly)", format!("{} ({})", s.duplicate_pages, s.near_duplicate_pages))?;
     }
+    if s.over_budget != 0 {
+        line(out, "New, over a budget, not kept", s.over_budget)?;
+    }
     line(out, "Hosts (waiting)", format!("{} ({})", s.hosts, s.hosts_waiting))?;
     if s.hosts_slowed != 0 {
         line(out, "Hosts slowed", s.hosts_slowed.to_string())?;

@@ -185,22 +185,15 @@ async fn read_page<F: Fetch>(
     };
     take(start);
     // Where a sitemap was expected, more was asked for than a page may have.
-    let mut is_too_long = false;
+    exchange.lower_cap(crawl.config.fetch.max_body_bytes);
     let ended = loop {
         match exchange.chunk().await {
-            Ok(Some(_)) if exchange.body_bytes() > crawl.config.fetch.max_body_bytes => {
-                is_too_long = true;
-                break Ok(());
-            }
             Ok(Some(piece)) => take(piece.as_ref()),
             Ok(None) => break Ok(()),
             Err(error) => break Err(error),
         }
     };
     let mut visit = answered(trip, &exchange);
-    if is_too_long {
-        visit.notes.push("truncated".into());
-    }
     visit.brought = visit.brought.with_digest(digest);
     let page = extractor.finish();
     let obeys = crawl.config.extract.obey_meta_robots;
@@ -221,7 +214,7 @@ async fn read_page<F: Fetch>(
     visit.found = links::found(crawl, lease.depth(), &page, says.nofollow);
     let (sketch, simhash) = sketcher.map_or((None, None), Sketcher::finish);
     visit.found.sketch = sketch.filter(|_| crawl.config.growth_guard.enabled);
-    let is_whole = ended.is_ok() && !is_too_long && !exchange.truncated();
+    let is_whole = ended.is_ok() && !exchange.truncated();
     if is_whole && exchange.body_bytes() > 0 && !lease.is_revisit() {
         likeness::compare(crawl, lease, &mut visit, content.as_ref(), simhash);
     }
@@ -255,8 +248,9 @@ async fn drained<F: Fetch>(trip: &mut Trip<'_, F>, mut exchange: Exchange<F::Bod
     answered(trip, &exchange)
 }
 
-/// A response, its body read as far as it will be.
+/// A response that counts, its body read as far as it will be.
 pub(super) fn answered<F: Fetch>(trip: &mut Trip<'_, F>, exchange: &Exchange<F::Body>) -> Visit {
+    exchange.leave();
     let head = exchange.head();
     trip.tally.bytes += exchange.body_bytes();
     let health = health_of_response(head, trip.crawl.clock.now());

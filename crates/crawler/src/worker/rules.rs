@@ -295,6 +295,8 @@ pub(super) fn health_of_response(head: &Head, now: frontier::Millis) -> Health {
         _ => return Health::Answered,
     };
     let named = head.retry_after.as_deref().and_then(|value| politeness::retry_after_ms(value, now));
+    // Zero, or a time gone by, names no rest: who asks for one and names none gets ours, which grows.
+    let named = named.filter(|ms| *ms > 0);
     named.map_or(Health::Failing(reason), |ms| Health::RetryAfter(reason, ms))
 }
 

@@ -39,9 +39,6 @@ use crate::sitemap::{End, Entry, Location, Reader, Settings, Sitemap};
 
 use spoken_for::SpokenFor;
 
-/// Sitemaps taken of one robots.txt; those beyond are counted as refused. News sites name some dozens.
-const MAX_NAMED: usize = 1000;
-
 /// Bytes of a body that are kept while it is not known yet whether it is a sitemap.
 const MAX_START_BYTES: usize = 512 << 10;
 
@@ -79,20 +76,16 @@ pub(super) async fn offer_of_host<F: Fetch>(trip: &Trip<'_, F>, page: &Url, dept
             Some(canonical) if !belongs(crawl, &canonical, &of_robots) => found.out_of_scope += 1,
             Some(canonical) => offer(crawl, &mut found, canonical, depth, 1, None),
         };
-    let (mut named, mut over) = (0, 0);
-    for text in robots.sitemaps() {
-        named += 1;
-        if named <= MAX_NAMED { add(text.as_str()) } else { over += 1 }
-    }
-    if named == 0 {
+    let named = robots.sitemaps();
+    named.iter().for_each(|url| add(url.as_str()));
+    if named.is_empty() {
         crawl.config.sitemap.well_known.iter().for_each(|path| add(path));
-    }
-    found.refused.page_links += over;
-    if named == 0 && found.urls.is_empty() {
-        return;
+        if found.urls.is_empty() {
+            return;
+        }
     }
     // What is only guessed has no referrer: that it is named is what counts.
-    let referrer = (named > 0).then(|| String::from(of_robots));
+    let referrer = (!named.is_empty()).then(|| String::from(of_robots));
     let (frontier, now) = (Arc::clone(&crawl.frontier), crawl.clock.now());
     // It may wait for memory. A frontier that fails here tells so when the lease ends.
     let _ = spawn_blocking(move || frontier.offer(&found, referrer.as_deref(), now)).await;

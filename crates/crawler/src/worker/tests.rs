@@ -470,6 +470,20 @@ async fn another_spelling_is_followed_and_a_loop_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_retry_after_of_zero_or_of_the_past_does_not_speed_a_crawl_up() {
+    for value in ["0", "Thu, 01 Jan 1970 00:00:00 GMT"] {
+        let mut script = site();
+        script.answer(HOME, Head { retry_after: Some(value.to_owned()), ..status(429) }, vec![]);
+        let mut bench = Bench::new(script, &[HOME], |_| ());
+        let began = bench.crawl.clock.now();
+        assert_eq!(bench.run(10).await.len(), 3, "{value}");
+        // the first rest, and twice that
+        let rested = bench.crawl.clock.now() - began;
+        assert!(rested >= 3 * bench.crawl.config.politeness.retry_delay_secs * 1000, "{value}: {rested} ms");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_host_that_asks_for_rest_gets_it() {
     let mut script = site();
     script.answer(HOME, Head { retry_after: Some("100".to_owned()), ..status(429) }, vec![]);

@@ -48,7 +48,7 @@ impl<'a, 't, F: Fetch> SpokenFor<'a, 't, F> {
         if self.by_origin.len() >= MAX_HOSTS_LOOKED_UP {
             return false;
         }
-        let names = robots_of(self.trip, target).await.is_some_and(|robots| self.is_named(target, &robots));
+        let names = robots_of(self.trip, target).await.is_some_and(|robots| self.is_named(&robots));
         self.by_origin.insert(origin.to_owned(), names);
         names
     }
@@ -61,20 +61,13 @@ impl<'a, 't, F: Fetch> SpokenFor<'a, 't, F> {
     }
 
     /// Whether this robots.txt, of the target's origin, names it or what it was found in.
-    fn is_named(&self, target: &Url, robots: &Robots) -> bool {
+    fn is_named(&self, robots: &Robots) -> bool {
         let rules = self.trip.crawl.frontier.rules();
         let found_in = self.lease.referrer().and_then(|referrer| rules.parse(referrer).ok());
-        for text in robots.sitemaps().iter().take(super::MAX_NAMED) {
-            let named = target.join("/").and_then(|root| root.join(text.as_str())).ok();
-            let named = named.and_then(|named| rules.canonical(named).ok());
-            let is_it = |named: &Canonical| {
-                named.key() == self.lease.key() || found_in.as_ref().is_some_and(|index| index.key() == named.key())
-            };
-            if named.as_ref().is_some_and(is_it) {
-                return true;
-            }
-        }
-        false
+        let is_it = |named: Canonical| {
+            named.key() == self.lease.key() || found_in.as_ref().is_some_and(|index| index.key() == named.key())
+        };
+        robots.sitemaps().iter().any(|named| rules.canonical(named.clone()).is_ok_and(is_it))
     }
 }
 

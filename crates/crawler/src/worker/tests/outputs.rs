@@ -90,3 +90,32 @@ async fn a_long_body_of_no_interest_is_read_whole_and_a_failure_is_kept() {
     let expect = "via: http://a.test/\r\nhopsFromSeed: 1\r\nfetchTimeMs: 0\r\nfetchFailure: tls_failed (-2)\r\n";
     assert_eq!((lost.len(), lost[0].kind(), text.as_str()), (1, "metadata", expect));
 }
+
+/// It was given up half-way as far as the archive knew, and yet counted as fetched.
+#[tokio::test(start_paused = true)]
+async fn a_sitemap_that_is_left_and_a_page_in_its_place_that_is_too_long_are_kept() {
+    let mut script = site();
+    let robots = "Sitemap: http://a.test/many\nSitemap: http://a.test/page";
+    script.answer(ROBOTS, status(200), vec![Step::bytes(robots)]);
+    script.page(HOME, "");
+    let list = "<urlset><url><loc>http://a.test/</loc></url><url><loc>http://a.test/</loc></url>";
+    script.answer("http://a.test/many", status(200), vec![Step::bytes(list), Step::bytes("<url>")]);
+    let head = Head { content_type: Some("text/html".into()), ..status(200) };
+    let long = "<p>x</p>".repeat(500);
+    let pieces = vec![Step::bytes("<!doctype html>"), Step::bytes(&long), Step::bytes(&long)];
+    script.answer("http://a.test/page", head, pieces);
+    let (mut bench, output) = bench(script, &[HOME], |config| {
+        config.sitemap.enabled = true;
+        config.sitemap.max_entries = 1;
+        config.fetch.max_body_bytes = 2_048;
+    });
+    let logged = bench.run(9).await;
+    assert_eq!(
+        logged[1..],
+        ["200 http://a.test/many sitemap_1,too_many_entries", "200 http://a.test/page truncated,not_a_sitemap"]
+    );
+    let kept = kept(&output);
+    for record in ["response http://a.test/many", "response http://a.test/page"] {
+        assert!(kept.iter().any(|kept| kept == record), "{record} of {kept:?}");
+    }
+}
