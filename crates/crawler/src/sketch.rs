@@ -72,15 +72,30 @@ impl Sketcher {
     }
 
     /// Takes in the next piece of the body.
-    pub fn write(&mut self, piece: &[u8]) {
-        for byte in piece {
+    pub fn write(&mut self, mut piece: &[u8]) {
+        while let [byte, rest @ ..] = piece {
+            // Most bytes are of tags and of words: each at a stretch.
             match self.place {
+                Place::Text if self.hidden.is_some() && *byte != b'<' => {
+                    self.end_word();
+                    piece = &piece[memchr::memchr(b'<', piece).unwrap_or(piece.len())..];
+                    continue;
+                }
+                Place::Text if is_letter(*byte) => {
+                    piece = self.letters(piece);
+                    continue;
+                }
+                Place::Tag => {
+                    let Some(end) = memchr::memchr(b'>', piece) else { return };
+                    self.place = Place::Text;
+                    piece = &piece[end + 1..];
+                    continue;
+                }
                 Place::Text => self.text(*byte),
                 Place::TagName => self.tag_name(*byte),
-                Place::Tag if *byte == b'>' => self.place = Place::Text,
-                Place::Tag => {}
                 Place::Comment => self.comment(*byte),
             }
+            piece = rest;
         }
     }
 
@@ -93,14 +108,24 @@ impl Sketcher {
         ((self.words > 0).then_some(sketch), simhash.map(|balance| SimHash(set(&balance[..]))))
     }
 
+    /// Takes the letters with which a text starts; what follows them.
+    fn letters<'a>(&mut self, text: &'a [u8]) -> &'a [u8] {
+        let (mut word, mut has_digit) = (self.word.unwrap_or(FNV_OFFSET), self.has_digit);
+        let end = text.iter().position(|byte| !is_letter(*byte)).unwrap_or(text.len());
+        for byte in &text[..end] {
+            has_digit |= byte.is_ascii_digit();
+            word = (word ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(FNV_PRIME);
+        }
+        (self.word, self.has_digit) = (Some(word), has_digit);
+        &text[end..]
+    }
+
     fn text(&mut self, byte: u8) {
         if byte == b'<' {
             self.end_word();
             (self.place, self.name_bytes) = (Place::TagName, 0);
-        } else if self.hidden.is_none() && (byte.is_ascii_alphanumeric() || byte > 127) {
-            self.has_digit |= byte.is_ascii_digit();
-            let word = self.word.unwrap_or(FNV_OFFSET);
-            self.word = Some((word ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(FNV_PRIME));
+        } else if self.hidden.is_none() && is_letter(byte) {
+            self.letters(&[byte]);
         } else {
             self.end_word();
         }
@@ -145,6 +170,10 @@ impl Sketcher {
     fn end_word(&mut self) {
         let Some(word) = self.word.take() else { return };
         let word = if std::mem::take(&mut self.has_digit) { 0 } else { word };
+        // Of a text of so many words more say nothing new, and no balance overflows.
+        if self.words == i32::MAX as u64 {
+            return;
+        }
         self.words += 1;
         weigh(&mut self.balance, mixed(word).into());
         if let Some(balance) = &mut self.simhash {
@@ -155,8 +184,12 @@ impl Sketcher {
 
 fn weigh(balance: &mut [i32], word: u64) {
     for (bit, balance) in balance.iter_mut().enumerate() {
-        *balance = balance.saturating_add(((word >> bit & 1) as i32) * 2 - 1);
+        *balance += ((word >> bit & 1) as i32) * 2 - 1;
     }
+}
+
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte > 127
 }
 
 /// Spreads a hash over 64 bits (the last steps of SplitMix64, Steele et al. 2014).
