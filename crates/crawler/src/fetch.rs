@@ -127,6 +127,12 @@ pub struct Head {
 }
 
 impl Head {
+    /// The media type, without parameters; empty where the server names none. As sent: its case does not matter.
+    #[must_use]
+    pub fn media_type(&self) -> &str {
+        self.content_type.as_deref().unwrap_or_default().split(';').next().unwrap_or_default().trim()
+    }
+
     /// Whether the status says success (2xx).
     #[must_use]
     pub fn is_success(&self) -> bool {

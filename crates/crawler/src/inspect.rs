@@ -28,13 +28,7 @@ enum Parsed<'a> {
 /// # Errors
 /// When reading or writing fails.
 pub fn urls(rules: &Rules, input: impl BufRead, out: &mut impl Write) -> io::Result<()> {
-    for line in input.split(b'\n') {
-        let line = line?;
-        let text = String::from_utf8_lossy(&line);
-        let text = text.strip_suffix('\r').unwrap_or(&text);
-        if text.trim().is_empty() {
-            continue;
-        }
+    each_line(input, |text| {
         let canonical = rules.parse(text);
         let parsed = match &canonical {
             Ok(canonical) => Parsed::Url {
@@ -46,7 +40,19 @@ pub fn urls(rules: &Rules, input: impl BufRead, out: &mut impl Write) -> io::Res
             Err(error) => Parsed::Not { error: error.to_string() },
         };
         serde_json::to_writer(&mut *out, &Line { input: text, parsed })?;
-        out.write_all(b"\n")?;
+        out.write_all(b"\n")
+    })
+}
+
+/// Each line of the input that is not blank, without its end; bytes that are not UTF-8 replaced.
+pub(crate) fn each_line(input: impl BufRead, mut take: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+    for line in input.split(b'\n') {
+        let line = line?;
+        let text = String::from_utf8_lossy(&line);
+        let text = text.strip_suffix('\r').unwrap_or(&text);
+        if !text.trim().is_empty() {
+            take(text)?;
+        }
     }
     Ok(())
 }

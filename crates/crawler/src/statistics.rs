@@ -209,7 +209,6 @@ pub struct RefusedBy {
     /// `traps.max_query_parameters`
     pub query_parameters: i64,
     /// `extract.obey_meta_robots`, `extract.obey_rel_nofollow`
-    #[serde(default)]
     pub nofollow: i64,
     /// Not the sitemap's to name: another host, or outside its directory.
     pub sitemap_location: i64,
@@ -217,25 +216,15 @@ pub struct RefusedBy {
 
 impl RefusedBy {
     fn new(books: &Books) -> Self {
-        let [
-            depth,
-            page_links,
-            path_segments,
-            repeated_segments,
-            query_bytes,
-            query_parameters,
-            nofollow,
-            sitemap_location,
-        ] = books.refused_by_rule();
         Self {
-            depth,
-            page_links,
-            path_segments,
-            repeated_segments,
-            query_bytes,
-            query_parameters,
-            nofollow,
-            sitemap_location,
+            depth: books.refused_depth,
+            page_links: books.refused_page_links,
+            path_segments: books.refused_path_segments,
+            repeated_segments: books.refused_repeated_segments,
+            query_bytes: books.refused_query_bytes,
+            query_parameters: books.refused_query_parameters,
+            nofollow: books.refused_nofollow,
+            sitemap_location: books.refused_sitemap_location,
         }
     }
 }

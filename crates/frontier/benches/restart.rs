@@ -13,6 +13,9 @@
 //!
 //! The stream is the one of `scale`: pages of 20 links over 50,000 hosts, log-uniform as on the web.
 
+#[path = "scale/process.rs"]
+mod process;
+
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
@@ -21,6 +24,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use frontier::{Canonical, Found, FoundUrl, Frontier, Options};
+use process::{cpu_seconds, rss_mib};
 use rustix::fs::{Advice, fadvise};
 
 /// As the daemon has it.
@@ -133,7 +137,7 @@ fn open(dir: &Path) {
     assert!(frontier.seen(&url(0, 0)).expect("answers"), "a known URL");
     assert!(!frontier.seen(&url(u64::MAX, 0)).expect("answers"), "an unknown URL");
     let answered = began.elapsed();
-    let (cpu, rss) = (cpu_secs(), rss_mib());
+    let (cpu, rss) = (cpu_seconds(), rss_mib());
     let statistics = frontier.statistics().expect("answers");
     assert!(
         statistics.false_positive_rate_predicted < 1.0 && statistics.filter_rebuilds == 0,
@@ -200,18 +204,6 @@ fn drop_from_page_cache(dir: &Path) {
 /// What this process had the disk read.
 fn read_from_disk() -> u64 {
     number_in("/proc/self/io", "read_bytes:")
-}
-
-fn rss_mib() -> u64 {
-    number_in("/proc/self/status", "VmRSS:") >> 10
-}
-
-/// Processor time of this process: on a busy machine it says more than the time that passed. In steps of 10 ms.
-fn cpu_secs() -> f64 {
-    const TICKS_PER_SEC: f64 = 100.0;
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / TICKS_PER_SEC
 }
 
 /// The number after a name in a file of `/proc`; zero where there is none.

@@ -4,6 +4,7 @@
 //! blank, in order.
 
 use super::{Robots, Rule};
+use crate::inspect::each_line;
 use serde::Serialize;
 use std::io::{self, BufRead, Write};
 use url::Url;
@@ -29,22 +30,15 @@ enum Says<'a> {
 /// # Errors
 /// When reading or writing fails.
 pub fn inspect(robots: &Robots, input: impl BufRead, out: &mut impl Write) -> io::Result<()> {
-    for line in input.split(b'\n') {
-        let line = line?;
-        let text = String::from_utf8_lossy(&line);
-        let text = text.strip_suffix('\r').unwrap_or(&text);
-        if text.trim().is_empty() {
-            continue;
-        }
+    each_line(input, |text| {
         let says = match Url::parse(text) {
             Ok(url) if matches!(url.scheme(), "http" | "https") => says(robots, &url),
             Ok(_) => Says::Not { error: "scheme is neither http nor https".to_owned() },
             Err(error) => Says::Not { error: format!("not a URL: {error}") },
         };
         serde_json::to_writer(&mut *out, &Line { url: text, says })?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+        out.write_all(b"\n")
+    })
 }
 
 fn says<'a>(robots: &'a Robots, url: &Url) -> Says<'a> {

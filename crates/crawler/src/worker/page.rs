@@ -234,8 +234,7 @@ async fn read_page<F: Fetch>(
 
 /// Whether fields and a sketch are taken: they are of what people read.
 fn is_html(head: &Head) -> bool {
-    let essence = head.content_type.as_deref().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    ["text/html", "application/xhtml+xml"].iter().any(|html| essence.eq_ignore_ascii_case(html))
+    ["text/html", "application/xhtml+xml"].iter().any(|html| head.media_type().eq_ignore_ascii_case(html))
 }
 
 /// A response whose body is of no interest.

@@ -55,9 +55,8 @@ pub(super) enum Look {
 
 /// Whether a response is worth a look.
 pub(super) fn may_be<F>(crawl: &Crawl<F>, lease: &Lease, head: &Head) -> bool {
-    let essence = head.content_type.as_deref().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    let essence = essence.to_ascii_lowercase();
-    let is_likely = (essence.ends_with("xml") && !essence.contains("xhtml")) || essence.contains("gzip");
+    let media_type = head.media_type().to_ascii_lowercase();
+    let is_likely = (media_type.ends_with("xml") && !media_type.contains("xhtml")) || media_type.contains("gzip");
     crawl.config.sitemap.enabled && (lease.sitemap_level() > 0 || is_likely)
 }
 

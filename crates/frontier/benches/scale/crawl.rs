@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use frontier::{Completion, Found, Frontier, Health, HostReport, Next, Outcome, Tally};
 
-use crate::measure::rss_mib;
+use crate::process::rss_mib;
 
 /// How one spell of a crawl goes.
 pub struct Spell {

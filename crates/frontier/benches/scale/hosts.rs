@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use frontier::{Canonical, Found, Frontier, Options};
 
 use crate::crawl::{Spell, crawl};
-use crate::measure::{disk_bytes, rss_mib};
+use crate::measure::disk_bytes;
+use crate::process::rss_mib;
 use crate::web::{PAGE, found};
 
 /// URLs of each host.

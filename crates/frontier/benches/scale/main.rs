@@ -19,6 +19,7 @@ mod crawl;
 mod hosts;
 mod measure;
 mod pages;
+mod process;
 mod repeats;
 mod web;
 
@@ -28,7 +29,8 @@ use std::time::{Duration, Instant};
 use frontier::{Frontier, Options};
 
 use crawl::{Spell, crawl};
-use measure::{cpu_seconds, disk_bytes, rss_mib};
+use measure::disk_bytes;
+use process::{cpu_seconds, rss_mib};
 use web::{PAGE, Random, Web};
 
 /// As the daemon has it.

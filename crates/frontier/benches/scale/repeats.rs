@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use frontier::{Canonical, Found, Frontier};
 
-use crate::measure::rss_mib;
+use crate::process::rss_mib;
 use crate::web::{PAGE, Random, Web, found};
 
 /// Popular URLs: few enough for the hot cache.
